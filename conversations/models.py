@@ -1,0 +1,175 @@
+"""What came in: accepted requests, the sessions they belong to, and the turns of those sessions."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from mirix.ids import id_factory
+from mirix.tenants.models import Client, Owned
+
+MAX_CONTENT_CHARS = 65_536
+SESSION_ID_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
+
+
+class SessionTag(models.TextChoices):
+    """What kind of talk a session is; a conversation is stored and never distilled."""
+
+    TASK = "task", "Task"
+    CONVERSATION = "conversation", "Conversation"
+
+
+class IntakeState(models.TextChoices):
+    """How far an accepted request has come."""
+
+    QUEUED = "queued", "Queued"
+    STORED = "stored", "Stored"
+    PARTIAL = "partial", "Partly stored"
+    FAILED = "failed", "Failed"
+
+
+class IntakeRecord(Owned):
+    """One accepted `/memory/add*` request or imported record.
+
+    Written by `conversations.intake` before anything else happens with the messages. The body is dropped
+    once its turns are stored and kept while anything failed, so that it can be replayed.
+    """
+
+    id = models.CharField(primary_key=True, max_length=64, default=id_factory("intake"), editable=False)
+    client = models.ForeignKey(Client, on_delete=models.CASCADE, related_name="+")
+    session_id = models.CharField(max_length=64, blank=True)
+    session_tag = models.CharField(max_length=16, choices=SessionTag.choices, default=SessionTag.TASK)
+    filter_tags = models.JSONField(default=dict, blank=True)
+    occurred_at = models.DateTimeField(null=True, blank=True)
+    body = models.JSONField(null=True, blank=True)
+    body_hash = models.CharField(max_length=64)
+    message_count = models.PositiveIntegerField()
+    idempotency_key = models.CharField(max_length=255, blank=True)
+    state = models.CharField(max_length=8, choices=IntakeState.choices, default=IntakeState.QUEUED)
+    report = models.JSONField(null=True, blank=True)
+    error = models.TextField(blank=True)
+    stored_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["client", "idempotency_key"],
+                condition=~Q(idempotency_key=""),
+                name="intake_client_idempotency_uniq",
+            ),
+            models.CheckConstraint(condition=Q(state__in=IntakeState.values), name="intake_state_valid"),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "id"], name="intake_organization_recent"),
+            models.Index(fields=["end_user", "-created_at", "id"], name="intake_end_user_recent"),
+            models.Index(fields=["created_at"], condition=~Q(state="stored"), name="intake_unfinished"),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class SessionState(models.TextChoices):
+    """Where a session stands between the first turn and the lessons drawn from it."""
+
+    OPEN = "open", "Open"
+    SEALED = "sealed", "Sealed"
+    DISTILLED = "distilled", "Distilled"
+    DEAD = "dead", "Dead"
+
+
+class Session(Owned):
+    """One piece of work, keyed by the caller's `session_id` within an owner.
+
+    `distilled_through` is the sequence number of the last turn a distillation has read; turns after it
+    are still to be learned from.
+    """
+
+    id = models.CharField(primary_key=True, max_length=64, default=id_factory("session"), editable=False)
+    session_id = models.CharField(max_length=64)
+    tag = models.CharField(max_length=16, choices=SessionTag.choices, default=SessionTag.TASK)
+    filter_tags = models.JSONField(default=dict, blank=True)
+    state = models.CharField(max_length=16, choices=SessionState.choices, default=SessionState.OPEN)
+    turn_count = models.PositiveIntegerField(default=0)
+    last_seq = models.PositiveIntegerField(default=0)
+    first_turn_at = models.DateTimeField(null=True, blank=True)
+    last_turn_at = models.DateTimeField(null=True, blank=True)
+    reopened_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    sealed_at = models.DateTimeField(null=True, blank=True)
+    distilled_at = models.DateTimeField(null=True, blank=True)
+    distilled_through = models.PositiveIntegerField(default=0)
+    attempts = models.PositiveIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(null=True, blank=True)
+    last_error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "end_user", "session_id"], name="session_owner_session_uniq"
+            ),
+            models.CheckConstraint(
+                condition=Q(session_id__regex=SESSION_ID_PATTERN), name="session_session_id_valid"
+            ),
+            models.CheckConstraint(condition=Q(state__in=SessionState.values), name="session_state_valid"),
+            models.CheckConstraint(condition=Q(tag__in=SessionTag.values), name="session_tag_valid"),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "id"], name="session_organization_recent"),
+            models.Index(fields=["end_user", "state", "first_turn_at", "id"], name="session_end_user_state"),
+            models.Index(fields=["last_turn_at"], condition=Q(state="open"), name="session_open_last_turn"),
+        ]
+
+    def __str__(self) -> str:
+        return self.session_id
+
+
+class TurnRole(models.TextChoices):
+    """Who speaks in a turn."""
+
+    USER = "user", "User"
+    ASSISTANT = "assistant", "Assistant"
+    TOOL = "tool", "Tool"
+
+
+class ConversationMessage(Owned):
+    """One turn of a session, as the agent's transcript had it; never edited after it is stored.
+
+    `content` is what people and models read, tool calls and the tool's name included; `tool_calls` holds
+    the same calls as data, a list of `{"id", "name", "arguments"}`, for the rules that compare them.
+    """
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="turns")
+    client = models.ForeignKey(Client, on_delete=models.CASCADE, related_name="+")
+    intake = models.ForeignKey(IntakeRecord, null=True, on_delete=models.SET_NULL, related_name="turns")
+    seq = models.PositiveIntegerField()
+    role = models.CharField(max_length=16, choices=TurnRole.choices)
+    content = models.TextField()
+    content_hash = models.CharField(max_length=64)
+    tool_calls = models.JSONField(default=list, blank=True)
+    tool_name = models.CharField(max_length=256, blank=True)
+    tool_call_id = models.CharField(max_length=256, blank=True)
+    is_error = models.BooleanField(default=False)
+    truncated = models.BooleanField(default=False)
+    message_id = models.CharField(max_length=256, blank=True)
+    occurred_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "turn"
+        constraints = [
+            models.UniqueConstraint(fields=["session", "seq"], name="turn_session_seq_uniq"),
+            models.UniqueConstraint(
+                fields=["session", "message_id"],
+                condition=~Q(message_id=""),
+                name="turn_session_message_id_uniq",
+            ),
+            models.CheckConstraint(condition=Q(role__in=TurnRole.values), name="turn_role_valid"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        """The id that the API shows, `convmsg-<n>`."""
+        return f"convmsg-{self.pk}"

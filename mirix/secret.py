@@ -1,0 +1,30 @@
+"""The installation's secret key: made once, kept in the state directory, readable by its owner alone."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+
+def load_or_create_secret(path: Path) -> str:
+    """Return the secret in `path`; the first caller makes it, with mode 0600.
+
+    Several processes may start at once: each writes a file of its own and links it into place, and the
+    link succeeds for one of them, so that nobody ever reads a half-written key.
+    """
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(48))
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass  # another process was first, and its key is the one to use
+    finally:
+        draft.unlink()
+    return path.read_text(encoding="ascii").strip()

@@ -1,0 +1,180 @@
+"""Settings, all from the environment; the table of names is in the README.
+
+Safe by default: DEBUG is off unless asked for, only loopback is served, and the secret key is made on
+first use and kept in the state directory with mode 0600.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import environ
+
+from mirix.secret import load_or_create_secret
+
+env = environ.Env()
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(env.str("MIRIX_VAR_DIR", default=str(BASE_DIR / "var"))).resolve()
+MIRIX_PORT = env.int("MIRIX_PORT", default=8531)
+
+
+def _either(cast: str, name: str, default: object) -> object:
+    """Read `MIRIX_<name>`, else the original's `<name>`, else the default."""
+    prefixed = f"MIRIX_{name}"
+    return getattr(env, cast)(prefixed if prefixed in os.environ else name, default=default)
+
+
+DEBUG = env.bool("MIRIX_DEBUG", default=False)
+SECRET_KEY = env.str("MIRIX_SECRET_KEY", default="") or load_or_create_secret(VAR_DIR / "secret_key")
+ALLOWED_HOSTS = env.list("MIRIX_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+
+INSTALLED_APPS = [
+    "unfold",
+    "unfold.contrib.filters",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "procrastinate.contrib.django",
+    "mirix",
+    "mirix.tenants",
+    "conversations",
+    "skills",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "mirix.urls"
+WSGI_APPLICATION = "mirix.wsgi.application"
+APPEND_SLASH = False
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# With DATABASE_URL unset, PostgreSQL from the wheel runs in the state directory (mirix.embedded).
+DATABASE_URL = env.str("DATABASE_URL", default="")
+DATABASES = {
+    "default": (
+        env.db_url_config(DATABASE_URL) if DATABASE_URL else {"ENGINE": "mirix.embedded", "NAME": "mirix"}
+    )
+    | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.str("MIRIX_REDIS_URL", default="")
+CACHES = {
+    "default": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "mirix",
+        "OPTIONS": {
+            # Never the default, pickle: whoever writes to Redis would run code here.
+            "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
+            "SOCKET_CONNECT_TIMEOUT": 1,
+            "SOCKET_TIMEOUT": 1,
+            "IGNORE_EXCEPTIONS": True,
+        },
+    }
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+}
+DJANGO_REDIS_LOG_IGNORED_EXCEPTIONS = True
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "admin:login"
+
+LANGUAGE_CODE = "en"
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+MIRIX_MAX_REQUEST_BYTES = env.int("MIRIX_MAX_REQUEST_BYTES", default=20_000_000)
+DATA_UPLOAD_MAX_MEMORY_SIZE = MIRIX_MAX_REQUEST_BYTES
+
+MIRIX_DISTILLER = env.str("MIRIX_DISTILLER", default="auto")
+MIRIX_DISTILLER_MAX_CONCURRENCY = env.int("MIRIX_DISTILLER_MAX_CONCURRENCY", default=4)
+MIRIX_DISTILLER_MAX_ATTEMPTS = env.int("MIRIX_DISTILLER_MAX_ATTEMPTS", default=5)
+MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = _either("int", "SKILL_TRIGGER_SESSION_THRESHOLD", 5)
+MIRIX_SESSION_IDLE_MINUTES = env.int("MIRIX_SESSION_IDLE_MINUTES", default=30)
+MIRIX_REVIEW_POLICY = env.str("MIRIX_REVIEW_POLICY", default="required")
+MIRIX_SKILL_EDIT_BUDGET_B0 = _either("float", "SKILL_EDIT_BUDGET_B0", 1.0)
+MIRIX_SKILL_EDIT_BUDGET_ALPHA_FAIL = _either("float", "SKILL_EDIT_BUDGET_ALPHA_FAIL", 1.0)
+MIRIX_SKILL_EDIT_BUDGET_ALPHA_SUCC = _either("float", "SKILL_EDIT_BUDGET_ALPHA_SUCC", 0.5)
+MIRIX_SKILL_EDIT_BUDGET_MIN = _either("int", "SKILL_EDIT_BUDGET_MIN", 0)
+MIRIX_SKILL_EDIT_BUDGET_MAX = _either("int", "SKILL_EDIT_BUDGET_MAX", 6)
+MIRIX_SKILL_MAX_EDIT_CHAR_DELTA = _either("int", "SKILL_MAX_EDIT_CHAR_DELTA", 800)
+MIRIX_SKILL_EDIT_MAJOR_RATIO = _either("float", "SKILL_EDIT_MAJOR_RATIO", 0.4)
+MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS = _either("int", "SKILL_MAX_INSTRUCTIONS_CHARS", 12_000)
+MIRIX_SKILL_SEARCH_METHOD = env.str("MIRIX_SKILL_SEARCH_METHOD", default="hybrid")
+MIRIX_EMBEDDING_MODEL = env.str("MIRIX_EMBEDDING_MODEL", default="")
+MIRIX_WORKER_STALLED_SECONDS = env.int("MIRIX_WORKER_STALLED_SECONDS", default=60)
+
+# A worker is taken for dead when its heartbeat is older than MIRIX_WORKER_STALLED_SECONDS.
+PROCRASTINATE_WORKER_DEFAULTS = {
+    "update_heartbeat_interval": max(1.0, MIRIX_WORKER_STALLED_SECONDS / 6),
+    "stalled_worker_timeout": float(MIRIX_WORKER_STALLED_SECONDS),
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["mirix.api.authentication.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["mirix.api.permissions.KeyPermission"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["mirix.api.parsers.StrictJSONParser"],
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_PAGINATION_CLASS": "mirix.api.pagination.RecentFirstPagination",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "mirix.api.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "mirix",
+    "DESCRIPTION": "Skill memory for agents: sessions in, reviewed skills out.",
+    "VERSION": "0.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env.str("MIRIX_LOG_LEVEL", default="INFO")},
+    "loggers": {"procrastinate": {"level": "WARNING"}},
+}

@@ -1,0 +1,79 @@
+"""Text hygiene: everything that comes from outside passes here once before it is stored.
+
+PostgreSQL refuses NUL and lone surrogates, in text as in JSON; two spellings of one letter must compare
+as equal; and no caller may store a text without bound. Pure functions, no models.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from typing import Any
+
+SURROGATES = re.compile("[\ud800-\udfff]")
+SPACE = re.compile(r"\s+")
+
+
+def clean_text(text: str) -> str:
+    """Return `text` in NFC, without NUL, with lone surrogates replaced by U+FFFD."""
+    if text.isascii():
+        return text.replace("\x00", "")
+    return unicodedata.normalize("NFC", SURROGATES.sub("\ufffd", text)).replace("\x00", "")
+
+
+def clean_json(value: Any) -> Any:
+    """Return a JSON value with every string in it cleaned, keys too; NaN and infinities become null.
+
+    Two keys that become equal by cleaning keep the later value, as in JSON itself.
+    """
+    match value:
+        case str():
+            return clean_text(value)
+        case float() if not math.isfinite(value):
+            return None
+        case dict():
+            return {clean_text(str(key)): clean_json(item) for key, item in value.items()}
+        case list() | tuple():
+            return [clean_json(item) for item in value]
+    return value
+
+
+def truncate(text: str, limit: int) -> tuple[str, bool]:
+    """Cut `text` to `limit` characters, the cut marked at its end; return it and whether it was cut."""
+    if len(text) <= limit:
+        return text, False
+    # The marker names what is gone; its own length changes with that number, so it is measured last.
+    marker = f"… [truncated, {len(text)} characters in all]"
+    return text[: max(0, limit - len(marker))] + marker[:limit], True
+
+
+def fold(text: str) -> str:
+    """Return `text` for comparing quotes: NFKC, every run of white space one blank, case kept."""
+    return SPACE.sub(" ", unicodedata.normalize("NFKC", text)).strip()
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return one line of at most `limit` characters for titles and tables, cut at a word with `…`."""
+    line = SPACE.sub(" ", text).strip()
+    if len(line) <= limit:
+        return line
+    head = line[: limit - 1]
+    cut = head.rfind(" ")
+    return (head[:cut] if cut > limit // 2 else head).rstrip(" ,;:.") + "…"
+
+
+def slugify(text: str, limit: int = 60) -> str:
+    """Return an ASCII slug of at most `limit` characters, cut at a word where possible; may be empty.
+
+    Letters are transliterated where NFKD can (`Café` → `cafe`); spaces, underscores and hyphens fold to
+    one hyphen; everything else is dropped.
+    """
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    kept = re.sub(r"[^a-z0-9\s_-]", "", ascii_text)
+    slug = re.sub(r"[\s_-]+", "-", kept).strip("-")
+    if len(slug) <= limit:
+        return slug
+    head = slug[: limit + 1]
+    cut = head.rfind("-")
+    return (head[:cut] if cut > limit // 2 else head[:limit]).strip("-")

@@ -1,0 +1,44 @@
+"""The content of a skill as a value: what a revision snapshots, hashes and compares. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """Everything of a skill that a reviewer reads and an agent receives."""
+
+    name: str
+    description: str
+    instructions: str
+    entry_type: str = "workflow"
+    triggers: list[str] = field(default_factory=list)
+    examples: list[Any] = field(default_factory=list)
+    filter_tags: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, row: Any) -> Content:
+        """Return the content of a `Skill` or a `SkillRevision`."""
+        return cls(**{name: getattr(row, name) for name in cls.__dataclass_fields__})
+
+    def as_fields(self) -> dict[str, Any]:
+        """Return the content as model fields."""
+        return asdict(self)
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 (hex) over the canonical JSON of the content."""
+        canonical = json.dumps(asdict(self), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def next_patch(version: str) -> str:
+    """Return `version` with its patch raised; whatever is not semantic counts as 0.1.0."""
+    parts = version.split(".")
+    if len(parts) == 3 and all(part.isascii() and part.isdigit() for part in parts):
+        return f"{parts[0]}.{parts[1]}.{int(parts[2]) + 1}"
+    return "0.1.1"

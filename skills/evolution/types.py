@@ -1,0 +1,80 @@
+"""What passes between the curator and a proposer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from skills.content import Content
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperienceView:
+    """A pending experience as a proposer sees it."""
+
+    id: str
+    session_id: str
+    experience_type: str
+    title: str
+    content: str
+    topic: str
+    details: dict[str, Any]
+    importance: float
+    credibility: float
+    signal_type: str
+    quote: str
+    verified: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillView:
+    """A text that an operation may edit: a skill, or the open proposal that will become one."""
+
+    skill_id: str | None
+    revision_id: str | None
+    status: str
+    content: Content
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One change that a proposer asks for; each costs one unit of the budget once it is written."""
+
+    action: Literal["create", "edit"]
+    content: Content
+    experience_ids: tuple[str, ...]
+    rationale: str
+    target: SkillView | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """An operation that was not written, and why; kept in the run's notes."""
+
+    reason: str
+    name: str = ""
+    experience_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvolutionReport:
+    """What one evolution did: ids of revisions that wait and that were published, and what was refused."""
+
+    proposed: list[str] = field(default_factory=list)
+    published: list[str] = field(default_factory=list)
+    consumed: list[str] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+    budget: int = 0
+
+
+class Proposer(Protocol):
+    """Turns related experiences into operations; called outside any transaction."""
+
+    name: str
+
+    def propose(
+        self, experiences: Sequence[ExperienceView], candidates: Sequence[SkillView]
+    ) -> list[Operation]:
+        """Return operations in order of worth, each citing the experiences that support it."""
+        ...

@@ -1,0 +1,39 @@
+"""What was learned: experiences, the runs that found them, skills with their past, and the index of them."""
+
+from skills.models.experiences import ExperienceStatus, ExperienceType, SignalType, SkillExperience
+from skills.models.runs import AutoDreamRun, DistillationAttempt, RunState, RunTrigger, Verdict
+from skills.models.search import SkillDocument, SkillPosting
+from skills.models.skills import (
+    AuthorKind,
+    Decision,
+    EntryType,
+    ReviewDecision,
+    RevisionAction,
+    RevisionState,
+    Skill,
+    SkillRevision,
+    SkillStatus,
+)
+
+__all__ = [
+    "AuthorKind",
+    "AutoDreamRun",
+    "Decision",
+    "DistillationAttempt",
+    "EntryType",
+    "ExperienceStatus",
+    "ExperienceType",
+    "ReviewDecision",
+    "RevisionAction",
+    "RevisionState",
+    "RunState",
+    "RunTrigger",
+    "SignalType",
+    "Skill",
+    "SkillDocument",
+    "SkillExperience",
+    "SkillPosting",
+    "SkillRevision",
+    "SkillStatus",
+    "Verdict",
+]

@@ -1,0 +1,110 @@
+"""Runs: one auto dream over an owner's sealed sessions, and each attempt to distil a session in it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from conversations.models import Session
+from mirix.ids import id_factory
+from mirix.tenants.models import Owned
+
+
+class RunTrigger(models.TextChoices):
+    """Which door started a run."""
+
+    AUTOMATIC = "automatic", "Automatic"
+    API = "api", "API"
+    COMMAND = "command", "Command"
+    ADMIN = "admin", "Admin"
+
+
+class RunState(models.TextChoices):
+    """Where a run stands; `abandoned` means that its process died and another run took over."""
+
+    QUEUED = "queued", "Queued"
+    RUNNING = "running", "Running"
+    FINISHED = "finished", "Finished"
+    FAILED = "failed", "Failed"
+    ABANDONED = "abandoned", "Abandoned"
+
+
+class AutoDreamRun(Owned):
+    """One run: distil an owner's sealed sessions, then evolve the owner's skills.
+
+    The running row is the lock: a partial unique constraint allows one per owner, whichever door starts
+    it. `fence` rises with every claim of the row, and each write of a run checks it, so that a process
+    that lost its run cannot write any more.
+    """
+
+    id = models.CharField(primary_key=True, max_length=64, default=id_factory("run"), editable=False)
+    trigger = models.CharField(max_length=16, choices=RunTrigger.choices)
+    parameters = models.JSONField(default=dict, blank=True)
+    state = models.CharField(max_length=16, choices=RunState.choices, default=RunState.QUEUED)
+    fence = models.PositiveIntegerField(default=0)
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    counts = models.JSONField(default=dict, blank=True)
+    notes = models.JSONField(default=list, blank=True)
+    tokens = models.PositiveIntegerField(default=0)
+    error = models.TextField(blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "run"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "end_user"],
+                condition=Q(state="running"),
+                name="run_one_running_per_owner",
+            ),
+            models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_valid"),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "id"], name="run_organization_recent"),
+            models.Index(fields=["end_user", "-created_at"], name="run_end_user_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Verdict(models.TextChoices):
+    """How an attempt ended: with experiences, with an explicit nothing, to be tried again, or given up."""
+
+    OK = "ok", "Experiences"
+    EMPTY = "empty", "Nothing worth keeping"
+    RETRY = "retry", "To be tried again"
+    DEAD = "dead", "Given up"
+
+
+class DistillationAttempt(Owned):
+    """One call of a distiller for one session, kept whatever came of it."""
+
+    id = models.CharField(primary_key=True, max_length=64, default=id_factory("attempt"), editable=False)
+    run = models.ForeignKey(AutoDreamRun, null=True, on_delete=models.SET_NULL, related_name="attempts")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="distillation_attempts")
+    distiller = models.CharField(max_length=16)
+    model = models.CharField(max_length=128, blank=True)
+    prompt_version = models.CharField(max_length=32, blank=True)
+    input_hash = models.CharField(max_length=64)
+    first_seq = models.PositiveIntegerField()
+    last_seq = models.PositiveIntegerField()
+    raw_reply = models.TextField(blank=True)
+    verdict = models.CharField(max_length=8, choices=Verdict.choices)
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    completion_tokens = models.PositiveIntegerField(default=0)
+    duration_ms = models.PositiveIntegerField(default=0)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        verbose_name = "attempt"
+        constraints = [
+            models.CheckConstraint(condition=Q(verdict__in=Verdict.values), name="attempt_verdict_valid"),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "id"], name="attempt_organization_recent")
+        ]
+
+    def __str__(self) -> str:
+        return self.id

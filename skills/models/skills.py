@@ -1,0 +1,202 @@
+"""Skills and their past: what agents retrieve, every text it ever had, and who decided."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from mirix.ids import id_factory
+from mirix.tenants.models import Owned
+from skills.models.experiences import SkillExperience
+from skills.models.runs import AutoDreamRun
+
+NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+MAX_NAME_CHARS = 64
+MAX_DESCRIPTION_CHARS = 1_024
+MAX_INSTRUCTIONS_CHARS = 65_536
+MAX_TRIGGERS = 50
+MAX_TRIGGER_CHARS = 512
+MAX_EXAMPLES = 50
+
+
+class EntryType(models.TextChoices):
+    """What kind of procedure a skill is."""
+
+    WORKFLOW = "workflow", "Workflow"
+    GUIDE = "guide", "Guide"
+    SCRIPT = "script", "Script"
+
+
+class SkillStatus(models.TextChoices):
+    """Only active skills are found by search."""
+
+    ACTIVE = "active", "Active"
+    ARCHIVED = "archived", "Archived"
+    QUARANTINED = "quarantined", "Quarantined"
+
+
+class SkillContent(models.Model):
+    """The fields that a skill and a revision of it share."""
+
+    name = models.CharField(max_length=MAX_NAME_CHARS)
+    entry_type = models.CharField(max_length=16, choices=EntryType.choices, default=EntryType.WORKFLOW)
+    description = models.CharField(max_length=MAX_DESCRIPTION_CHARS)
+    instructions = models.TextField()
+    triggers = models.JSONField(default=list, blank=True)
+    examples = models.JSONField(default=list, blank=True)
+    filter_tags = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class Skill(Owned, SkillContent):
+    """What an agent retrieves. Only `skills.review` writes it.
+
+    `filter_tags` are the pairs that all supporting sessions share. `version` is semantic: a create
+    publishes 0.1.0, an edit raises the patch.
+    """
+
+    id = models.CharField(primary_key=True, max_length=128, default=id_factory("proc"), editable=False)
+    version = models.CharField(max_length=32, default="0.1.0")
+    status = models.CharField(max_length=16, choices=SkillStatus.choices, default=SkillStatus.ACTIVE)
+    current_revision = models.ForeignKey(
+        "skills.SkillRevision", null=True, on_delete=models.RESTRICT, related_name="+"
+    )
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "end_user", "name"], name="skill_owner_name_uniq"
+            ),
+            models.CheckConstraint(condition=Q(name__regex=NAME_PATTERN), name="skill_name_slug"),
+            models.CheckConstraint(
+                condition=Q(entry_type__in=EntryType.values), name="skill_entry_type_valid"
+            ),
+            models.CheckConstraint(condition=Q(status__in=SkillStatus.values), name="skill_status_valid"),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "id"], name="skill_organization_recent"),
+            models.Index(fields=["end_user", "status", "-updated_at"], name="skill_end_user_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RevisionAction(models.TextChoices):
+    """What a revision does to its skill."""
+
+    CREATE = "create", "Create"
+    EDIT = "edit", "Edit"
+    IMPORT = "import", "Import"
+    MIGRATE = "migrate", "Migrate"
+    ROLLBACK = "rollback", "Rollback"
+    ARCHIVE = "archive", "Archive"
+
+
+class AuthorKind(models.TextChoices):
+    """What kind of author wrote a revision, or approved it where `demo` stands in for a person."""
+
+    LLM = "llm", "Model"
+    OFFLINE = "offline", "Offline rules"
+    HUMAN = "human", "Person"
+    IMPORT = "import", "Import"
+    DEMO = "demo", "Demonstration"
+
+
+class RevisionState(models.TextChoices):
+    """The one mutable fact of a revision."""
+
+    PROPOSED = "proposed", "Waiting for a decision"
+    PUBLISHED = "published", "Published"
+    REJECTED = "rejected", "Rejected"
+    SUPERSEDED = "superseded", "Superseded by a later proposal"
+
+
+class SkillRevision(Owned, SkillContent):
+    """An immutable snapshot of a skill's content; while `proposed` it is a proposal.
+
+    At most one proposal is open per skill, or per pending new skill: later runs amend it with a new
+    revision that supersedes it. `base` is the published revision that a proposal was made against.
+    """
+
+    id = models.CharField(primary_key=True, max_length=64, default=id_factory("rev"), editable=False)
+    skill = models.ForeignKey(Skill, null=True, on_delete=models.CASCADE, related_name="revisions")
+    base = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
+    supersedes = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
+    action = models.CharField(max_length=16, choices=RevisionAction.choices)
+    author_kind = models.CharField(max_length=16, choices=AuthorKind.choices)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    run = models.ForeignKey(AutoDreamRun, null=True, on_delete=models.SET_NULL, related_name="revisions")
+    experiences = models.ManyToManyField(SkillExperience, related_name="revisions", blank=True)
+    rationale = models.TextField(blank=True)
+    risk_flags = models.JSONField(default=list, blank=True)
+    content_hash = models.CharField(max_length=64)
+    version = models.CharField(max_length=32, blank=True)
+    state = models.CharField(max_length=16, choices=RevisionState.choices, default=RevisionState.PROPOSED)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "revision"
+        permissions = [("review_skill", "Can approve and reject proposals")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["skill"],
+                condition=Q(state="proposed", skill__isnull=False),
+                name="revision_one_open_per_skill",
+            ),
+            models.UniqueConstraint(
+                fields=["organization", "end_user", "name"],
+                condition=Q(state="proposed", skill__isnull=True),
+                name="revision_one_open_per_new_name",
+            ),
+            models.CheckConstraint(condition=Q(name__regex=NAME_PATTERN), name="revision_name_slug"),
+            models.CheckConstraint(condition=Q(state__in=RevisionState.values), name="revision_state_valid"),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "id"], name="revision_organization_recent"),
+            models.Index(
+                fields=["organization", "created_at"],
+                condition=Q(state="proposed"),
+                name="revision_waiting",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"
+
+
+class Decision(models.TextChoices):
+    """What was decided about a revision."""
+
+    APPROVE = "approve", "Approved"
+    REJECT = "reject", "Rejected"
+
+
+class ReviewDecision(models.Model):
+    """Append-only: who decided what about a revision, when, and why."""
+
+    id = models.CharField(primary_key=True, max_length=64, default=id_factory("decision"), editable=False)
+    organization = models.ForeignKey("tenants.Organization", on_delete=models.CASCADE, related_name="+")
+    revision = models.ForeignKey(SkillRevision, on_delete=models.CASCADE, related_name="decisions")
+    decision = models.CharField(max_length=16, choices=Decision.choices)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    decided_by_name = models.CharField(max_length=150)
+    decided_by_kind = models.CharField(max_length=16, choices=AuthorKind.choices, default=AuthorKind.HUMAN)
+    reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "id"], name="decision_organization_recent")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.decision} {self.revision_id}"

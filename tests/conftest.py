@@ -1,0 +1,48 @@
+"""Fixtures that every room uses: an owner, a team mate's key, and a stranger of another organization."""
+
+from __future__ import annotations
+
+import pytest
+from rest_framework.test import APIClient
+
+from mirix.tenants.models import Client
+from mirix.tenants.owners import Owner
+from tests.factories import make_client, make_key, make_owner
+
+
+@pytest.fixture
+def owner(db) -> Owner:
+    return make_owner(user_id="alice")
+
+
+@pytest.fixture
+def stranger(db) -> Owner:
+    """An owner of another organization, with the same `user_id`."""
+    return make_owner(user_id="alice")
+
+
+@pytest.fixture
+def client_row(owner) -> Client:
+    return make_client(owner.organization)
+
+
+@pytest.fixture
+def api(client_row) -> APIClient:
+    """A caller of the owner's organization with a write key."""
+    return APIClient(headers={"X-API-Key": make_key(client_row)})
+
+
+@pytest.fixture
+def read_api(client_row) -> APIClient:
+    return APIClient(headers={"X-API-Key": make_key(client_row, "read")})
+
+
+@pytest.fixture
+def admin_api(client_row) -> APIClient:
+    return APIClient(headers={"X-API-Key": make_key(client_row, "admin")})
+
+
+@pytest.fixture
+def stranger_api(stranger) -> APIClient:
+    """A caller of the other organization, with an admin key."""
+    return APIClient(headers={"X-API-Key": make_key(make_client(stranger.organization), "admin")})

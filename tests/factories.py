@@ -1,0 +1,135 @@
+"""Rows for tests, made through the models alone, so that a fault of a service shows in its own tests."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import count
+from typing import Any
+
+from conversations.models import ConversationMessage, Session
+from mirix.tenants.models import ApiKey, Client, EndUser, Organization, Permission
+from mirix.tenants.owners import Owner
+from skills.content import Content
+from skills.models import Skill, SkillExperience, SkillRevision
+
+_number = count(1)
+
+
+def make_organization(name: str | None = None) -> Organization:
+    return Organization.objects.create(name=name or f"organization {next(_number)}")
+
+
+def make_client(organization: Organization | None = None, name: str | None = None) -> Client:
+    organization = organization or make_organization()
+    return Client.objects.create(organization=organization, name=name or f"client {next(_number)}")
+
+
+def make_key(client: Client, permission: str = Permission.WRITE, **fields: Any) -> str:
+    """Store a key and return what its holder sends as `X-API-Key`."""
+    key = f"mx_test{next(_number)}_secret"
+    ApiKey.objects.create(
+        organization=client.organization,
+        client=client,
+        prefix=key[:12],
+        secret_hash=hashlib.sha256(key.encode()).hexdigest(),
+        permission=permission,
+        **fields,
+    )
+    return key
+
+
+def make_owner(organization: Organization | None = None, user_id: str | None = None) -> Owner:
+    organization = organization or make_organization()
+    end_user = EndUser.objects.create(organization=organization, user_id=user_id or f"user {next(_number)}")
+    return Owner(organization=organization, end_user=end_user)
+
+
+def owner_fields(owner: Owner) -> dict[str, Any]:
+    return {"organization": owner.organization, "end_user": owner.end_user}
+
+
+def make_session(
+    owner: Owner, turns: list[dict[str, Any]] | None = None, client: Client | None = None, **fields: Any
+) -> Session:
+    """A session with turns given as dicts (`role`, `content`, …); sealed unless told otherwise."""
+    client = client or make_client(owner.organization)
+    turns = turns or []
+    fields = {"session_id": f"s-{next(_number)}", "state": "sealed"} | fields
+    session = Session.objects.create(
+        **owner_fields(owner), turn_count=len(turns), last_seq=len(turns), **fields
+    )
+    ConversationMessage.objects.bulk_create(
+        ConversationMessage(
+            **owner_fields(owner),
+            session=session,
+            client=client,
+            seq=seq,
+            **({"content_hash": hashlib.sha256(turn["content"].encode()).hexdigest()} | turn),
+        )
+        for seq, turn in enumerate(turns, start=1)
+    )
+    return session
+
+
+def make_experience(owner: Owner, session: Session | None = None, **fields: Any) -> SkillExperience:
+    session = session or make_session(owner, [{"role": "user", "content": "No, use the other card."}])
+    turn = session.turns.first()
+    defaults: dict[str, Any] = {
+        "client": turn.client if turn else make_client(owner.organization),
+        "experience_type": "worth_learning",
+        "title": f"lesson {next(_number)}",
+        "content": "Use the other card.",
+        "topic": "tool:pay",
+        "importance": 0.8,
+        "credibility": 0.9,
+        "signal_type": "user_critique",
+        "quote": "use the other card",
+        "turn": turn,
+        "turn_seq": 1,
+        "verified": True,
+        "filter_tags": session.filter_tags,
+    }
+    return SkillExperience.objects.create(session=session, **owner_fields(owner), **(defaults | fields))
+
+
+def make_content(**fields: Any) -> Content:
+    defaults: dict[str, Any] = {
+        "name": f"pay-an-order-{next(_number)}",
+        "description": "Use when an order must be paid with a stored card.",
+        "instructions": "1. Ask which card to use.\n2. Charge it.",
+        "triggers": ["pay an order"],
+    }
+    return Content(**(defaults | fields))
+
+
+def make_skill(owner: Owner, content: Content | None = None, **fields: Any) -> Skill:
+    """A published skill with its first revision; not indexed for search."""
+    content = content or make_content()
+    skill = Skill.objects.create(**owner_fields(owner), **content.as_fields(), **fields)
+    revision = SkillRevision.objects.create(
+        **owner_fields(owner),
+        **content.as_fields(),
+        skill=skill,
+        action="create",
+        author_kind="human",
+        content_hash=content.hash,
+        state="published",
+        version=skill.version,
+    )
+    skill.current_revision = revision
+    skill.save(update_fields=["current_revision"])
+    return skill
+
+
+def make_proposal(
+    owner: Owner, content: Content | None = None, skill: Skill | None = None, **fields: Any
+) -> SkillRevision:
+    content = content or make_content()
+    defaults: dict[str, Any] = {
+        "skill": skill,
+        "base": skill.current_revision if skill else None,
+        "action": "edit" if skill else "create",
+        "author_kind": "offline",
+        "content_hash": content.hash,
+    }
+    return SkillRevision.objects.create(**owner_fields(owner), **content.as_fields(), **(defaults | fields))
