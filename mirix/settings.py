@@ -116,8 +116,7 @@ LANGUAGE_CODE = "en"
 USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "static/"
-STATIC_ROOT = VAR_DIR / "static"
-WHITENOISE_USE_FINDERS = True
+WHITENOISE_USE_FINDERS = True  # files are served from the packages: no STATIC_ROOT, no collectstatic
 WHITENOISE_AUTOREFRESH = DEBUG
 
 MIRIX_MAX_REQUEST_BYTES = env.int("MIRIX_MAX_REQUEST_BYTES", default=20_000_000)
