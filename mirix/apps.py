@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -9,3 +11,7 @@ class MirixConfig(AppConfig):
     """See the README."""
 
     name = "mirix"
+
+    def ready(self) -> None:
+        """Register what other libraries look up by import."""
+        import_module("mirix.api.schema")

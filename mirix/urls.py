@@ -1,8 +1,32 @@
-"""The routes of the three doors."""
+"""The routes: the admin for people, the API for programs. The one place that knows all rooms."""
 
 from __future__ import annotations
 
-from django.contrib import admin
-from django.urls import path
+import importlib.util
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from django.contrib import admin
+from django.urls import include, path
+from django.views.generic import RedirectView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from mirix.api.health import HealthView
+from mirix.api.users import EndUserView
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
+    path("admin/", admin.site.urls),
+    path("health", HealthView.as_view(), name="health"),
+    path("schema", SpectacularAPIView.as_view(), name="schema"),
+    path("docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("users/create_or_get", EndUserView.as_view(), name="users-create-or-get"),
+    *(
+        path("", include(module))
+        for module in ("conversations.api.urls", "skills.api.urls")
+        if importlib.util.find_spec(module)
+    ),
+]
+
+handler400 = "mirix.api.errors.bad_request"
+handler403 = "mirix.api.errors.forbidden"
+handler404 = "mirix.api.errors.not_found"
+handler500 = "mirix.api.errors.server_error"

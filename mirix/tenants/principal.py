@@ -10,7 +10,7 @@ from mirix.tenants.models import Permission
 if TYPE_CHECKING:
     from mirix.tenants.models import Client, Organization
 
-RANK = {Permission.READ: 0, Permission.WRITE: 1, Permission.ADMIN: 2}
+RANK: dict[str, int] = {Permission.READ: 0, Permission.WRITE: 1, Permission.ADMIN: 2}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +19,11 @@ class Principal:
 
     organization: Organization
     client: Client
-    permission: Permission
+    permission: str
     key_id: str
 
     is_authenticated = True
 
-    def may(self, permission: Permission) -> bool:
+    def may(self, permission: str) -> bool:
         """Return whether the caller has `permission` or more."""
         return RANK[self.permission] >= RANK[permission]

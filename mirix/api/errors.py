@@ -1,0 +1,106 @@
+"""Every error of the API as JSON: `{"detail": …}` or `{field: [messages]}`, never HTML or a stack trace."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from django.core.exceptions import NON_FIELD_ERRORS, RequestDataTooBig, ValidationError
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views import defaults
+from rest_framework import exceptions, status
+from rest_framework.response import Response
+from rest_framework.views import exception_handler as drf_exception_handler
+
+from mirix.api.parsers import TooLarge
+
+logger = logging.getLogger(__name__)
+NOT_FOUND = {"detail": "Not found."}
+INTERNAL = {"detail": "Internal error; it has been logged."}
+PAGES = "/admin/"
+
+
+class Conflict(exceptions.APIException):
+    """409: the request contradicts what is stored."""
+
+    status_code = status.HTTP_409_CONFLICT
+    default_detail = "The request conflicts with what is stored."
+    default_code = "conflict"
+
+
+class Unavailable(exceptions.APIException):
+    """503: something that mirix depends on is down; the caller may try again."""
+
+    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+    default_detail = "The database is not available; try again shortly."
+    default_code = "unavailable"
+    wait = 5
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Translate an exception of a view into the answer of the contract's status table.
+
+    What is left is a fault of ours: logged with its traceback here, a bare 500 for the caller.
+    """
+    match error:
+        case ValidationError():
+            error = exceptions.ValidationError(_fields(error))
+        case RequestDataTooBig():
+            error = TooLarge()
+        case OperationalError() | InterfaceError():
+            logger.warning("database unavailable: %s", error)
+            error = Unavailable()
+    response = drf_exception_handler(error, context)
+    if response is None:
+        request = context.get("request")
+        logger.error("unhandled error in %s", getattr(request, "path", "?"), exc_info=error)
+        return Response(INTERNAL, status=500)
+    if response.status_code == status.HTTP_404_NOT_FOUND:
+        response.data = NOT_FOUND  # the same bytes whether a row is missing or somebody else's
+    return response
+
+
+def _fields(error: ValidationError) -> dict[str, list[str]]:
+    if not hasattr(error, "error_dict"):
+        return {"detail": error.messages}
+    return {
+        ("detail" if field == NON_FIELD_ERRORS else field): messages
+        for field, messages in error.message_dict.items()
+    }
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer for requests that Django refuses before a view sees them."""
+    return _json_or(defaults.bad_request, request, exception, {"detail": "Bad request."}, 400)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer where Django refuses a request."""
+    return _json_or(defaults.permission_denied, request, exception, {"detail": "Forbidden."}, 403)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer for unknown paths, the same bytes as for missing rows."""
+    return _json_or(defaults.page_not_found, request, exception, NOT_FOUND, 404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer for faults outside the API's views; Django has logged the traceback."""
+    if request.path.startswith(PAGES):
+        return defaults.server_error(request)
+    return JsonResponse(INTERNAL, status=500)
+
+
+def _json_or(
+    page: Callable[[HttpRequest, Exception], HttpResponse],
+    request: HttpRequest,
+    exception: Exception,
+    answer: dict[str, str],
+    status_code: int,
+) -> HttpResponse:
+    """Answer programs in JSON and people, under the admin, with Django's page."""
+    if request.path.startswith(PAGES):
+        return page(request, exception)
+    return JsonResponse(answer, status=status_code)

@@ -1,0 +1,61 @@
+"""Reads of the tenants app."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from mirix.tenants.models import ApiKey, EndUser, Organization, OrganizationSettings
+from mirix.tenants.owners import Owner
+from mirix.tenants.principal import Principal
+from mirix.tenants.services import hash_key
+from mirix.text import clean_text
+
+LAST_USED_STEP = timedelta(minutes=1)
+
+
+def find_organization(*, name: str) -> Organization | None:
+    """Return the organization of that id or name."""
+    return (
+        Organization.objects.filter(pk=name).first() or Organization.objects.filter(name=name.strip()).first()
+    )
+
+
+def find_owner(*, principal: Principal, user_id: str | None) -> Owner | None:
+    """Return the owner that a request names: its `user_id`, else the client's default end user.
+
+    None when this organization knows no such end user; whether another one does is not visible.
+    """
+    return find_owner_of(
+        organization=principal.organization, user_id=user_id or principal.client.default_user_id
+    )
+
+
+def find_owner_of(*, organization: Organization, user_id: str) -> Owner | None:
+    """Return the owner of that `user_id` in an organization, if there is one."""
+    end_user = EndUser.objects.filter(organization=organization, user_id=clean_text(user_id)).first()
+    return Owner(organization=organization, end_user=end_user) if end_user else None
+
+
+def settings_of(*, organization: Organization) -> OrganizationSettings:
+    """Return the organization's own choices; an unsaved empty row when it made none."""
+    return OrganizationSettings.objects.filter(organization=organization).first() or OrganizationSettings(
+        organization=organization
+    )
+
+
+def find_principal(*, key: str) -> Principal | None:
+    """Return whom an API key speaks for; None when it is unknown, revoked or expired.
+
+    Notes the time of use, at most once a minute, so that reads stay reads.
+    """
+    row = ApiKey.objects.filter(secret_hash=hash_key(key)).select_related("client", "organization").first()
+    if row is None or not row.is_usable:
+        return None
+    now = timezone.now()
+    if row.last_used_at is None or now - row.last_used_at > LAST_USED_STEP:
+        ApiKey.objects.filter(pk=row.pk).update(last_used_at=now)
+    return Principal(
+        organization=row.organization, client=row.client, permission=row.permission, key_id=row.pk
+    )
