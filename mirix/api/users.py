@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from mirix.api.authentication import principal_of
 from mirix.tenants.models import EndUser
-from mirix.tenants.principal import Principal
 from mirix.tenants.selectors import find_owner
 from mirix.tenants.services import get_or_create_end_user
 
@@ -47,7 +47,7 @@ class EndUserView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Return the end user; 201 when it was made by this call."""
-        principal: Principal = request.auth
+        principal = principal_of(request)
         body = EndUserRequest(data=request.data)
         body.is_valid(raise_exception=True)
         user_id = body.validated_data.get("user_id") or principal.client.default_user_id

@@ -1,0 +1,78 @@
+"""What commands that work on an owner share: the options that name it, and how they resolve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
+
+from mirix.commands import DataCommand
+from mirix.tenants.models import Client, Organization
+from mirix.tenants.owners import Owner
+from mirix.tenants.selectors import find_organization, find_owner_of
+from mirix.tenants.services import (
+    get_or_create_client,
+    get_or_create_end_user,
+    get_or_create_organization,
+)
+
+
+class OrganizationCommand(DataCommand):
+    """A command that works inside one organization, named by `--organization`."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add `--organization`."""
+        parser.add_argument("--organization", required=True, metavar="NAME", help="name or id")
+
+    def organization(self, options: dict[str, Any]) -> Organization:
+        """Return the organization; an unknown one is an operator's error."""
+        organization = find_organization(name=options["organization"])
+        if organization is None:
+            raise CommandError(
+                f"unknown organization {options['organization']!r}; "
+                "create it with: ./run create_organization NAME"
+            )
+        return organization
+
+
+class OwnerCommand(OrganizationCommand):
+    """A command that works on one owner, named by `--organization` and `--user`."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add `--user`."""
+        super().add_arguments(parser)
+        parser.add_argument("--user", required=True, metavar="USER_ID", help="the end user's own id")
+
+    def owner(self, options: dict[str, Any]) -> Owner:
+        """Return the owner; an unknown one is an operator's error."""
+        organization = self.organization(options)
+        owner = find_owner_of(organization=organization, user_id=options["user"])
+        if owner is None:
+            raise CommandError(f"unknown user {options['user']!r} in organization {organization.name!r}")
+        return owner
+
+
+def create_missing(
+    command: DataCommand, *, organization: str, client: str, user_id: str
+) -> tuple[Client, Owner]:
+    """Return client and owner by name for commands that load data; make what is missing and say so."""
+    try:
+        organization_row, made_organization = get_or_create_organization(name=organization)
+        client_row, made_client = get_or_create_client(organization=organization_row, name=client)
+        known = find_owner_of(organization=organization_row, user_id=user_id)
+        end_user = (
+            known.end_user
+            if known
+            else get_or_create_end_user(organization=organization_row, user_id=user_id)
+        )
+    except ValidationError as error:
+        raise CommandError("; ".join(error.messages)) from error
+    for made, what in (
+        (made_organization, f"organization {organization_row.name!r}"),
+        (made_client, f"client {client_row.name!r}"),
+        (known is None, f"end user {end_user.user_id!r}"),
+    ):
+        if made:
+            command.say(f"created {what}")
+    return client_row, Owner(organization=organization_row, end_user=end_user)

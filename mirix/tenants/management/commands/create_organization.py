@@ -1,0 +1,32 @@
+"""Create an organization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
+
+from mirix.commands import DataCommand
+from mirix.tenants.services import get_or_create_organization
+
+
+class Command(DataCommand):
+    """Print the id of the organization of that name; make it when there is none."""
+
+    help = "Create an organization, or show the one that exists."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take the name."""
+        parser.add_argument("name")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Create and report."""
+        try:
+            organization, created = get_or_create_organization(name=options["name"])
+        except ValidationError as error:
+            raise CommandError(f"name: {'; '.join(error.messages)}") from error
+        self.answer(
+            {"id": organization.id, "name": organization.name, "created": created},
+            f"{'Created' if created else 'Exists already:'} {organization.name} ({organization.id})",
+        )
