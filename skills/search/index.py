@@ -1,0 +1,107 @@
+"""The lexical index, kept by whoever changes what agents may find.
+
+`index_skill` and `remove_skill` run inside the caller's transaction: a skill and its postings become visible
+together. Only active skills have postings.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from django.db import transaction
+
+from mirix.tenants.models import Organization
+from skills.models import Skill, SkillDocument, SkillPosting, SkillStatus
+from skills.search.analysis import term_counts
+
+FIELDS = ("name", "triggers", "description", "instructions")
+REBUILD_BATCH = 200
+POSTINGS_BATCH = 5_000
+
+
+@transaction.atomic
+def index_skill(skill: Skill) -> None:
+    """Make a skill findable as it stands in the database; where it is not active, not findable.
+
+    Locks the skill's row: of two writers at once the later one indexes what both have written. Idempotent.
+    """
+    _replace(list(Skill.objects.filter(pk=skill.pk).select_for_update(no_key=True)))
+
+
+@transaction.atomic
+def remove_skill(skill_id: str) -> None:
+    """Make a skill not findable; one that is not indexed stays so."""
+    list(Skill.objects.filter(pk=skill_id).select_for_update(no_key=True))
+    SkillPosting.objects.filter(skill_id=skill_id).delete()
+    SkillDocument.objects.filter(skill_id=skill_id).delete()
+
+
+def rebuild(
+    organization: Organization | None = None, *, progress: Callable[[int], None] | None = None
+) -> int:
+    """Index every skill of an organization, or of all, anew; return how many are findable.
+
+    Works in batches, each its own transaction, so that search goes on meanwhile. `progress` is called after
+    each batch with the number of skills looked at so far.
+    """
+    seen = indexed = 0
+    last_id = ""
+    while True:
+        with transaction.atomic():
+            skills = Skill.objects.filter(pk__gt=last_id).order_by("pk").select_for_update(no_key=True)
+            if organization is not None:
+                skills = skills.for_organization(organization)
+            batch = list(skills[:REBUILD_BATCH])
+            indexed += _replace(batch)
+        if not batch:
+            return indexed
+        seen += len(batch)
+        last_id = batch[-1].pk
+        if progress is not None:
+            progress(seen)
+
+
+def field_counts(skill: Skill) -> dict[str, Counter[str]]:
+    """Return how often each term stands in each indexed field of a skill."""
+    # Triggers are joined by a line end, which no term spans.
+    texts = {
+        "name": skill.name,
+        "triggers": "\n".join(map(str, skill.triggers)),
+        "description": skill.description,
+        "instructions": skill.instructions,
+    }
+    return {field: term_counts(texts[field]) for field in FIELDS}
+
+
+def _replace(skills: list[Skill]) -> int:
+    """Write the index rows of locked skills anew; return how many of them are findable."""
+    ids = [skill.pk for skill in skills]
+    SkillPosting.objects.filter(skill__in=ids).delete()
+    SkillDocument.objects.filter(skill__in=ids).delete()
+    counted = [(skill, field_counts(skill)) for skill in skills if skill.status == SkillStatus.ACTIVE]
+    SkillDocument.objects.bulk_create(
+        SkillDocument(
+            skill=skill,
+            organization_id=skill.organization_id,
+            end_user_id=skill.end_user_id,
+            **{f"{field}_length": counts[field].total() for field in FIELDS},
+        )
+        for skill, counts in counted
+    )
+    SkillPosting.objects.bulk_create(
+        (posting for skill, counts in counted for posting in _postings(skill, counts)),
+        batch_size=POSTINGS_BATCH,
+    )
+    return len(counted)
+
+
+def _postings(skill: Skill, counts: dict[str, Counter[str]]) -> Iterator[SkillPosting]:
+    for term in sorted(set().union(*counts.values())):
+        yield SkillPosting(
+            skill=skill,
+            organization_id=skill.organization_id,
+            end_user_id=skill.end_user_id,
+            term=term,
+            **{f"{field}_count": counts[field][term] for field in FIELDS},
+        )
