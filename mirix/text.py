@@ -17,9 +17,10 @@ SPACE = re.compile(r"\s+")
 
 def clean_text(text: str) -> str:
     """Return `text` in NFC, without NUL, with lone surrogates replaced by U+FFFD."""
+    text = text.replace("\x00", "")
     if text.isascii():
-        return text.replace("\x00", "")
-    return unicodedata.normalize("NFC", SURROGATES.sub("\ufffd", text)).replace("\x00", "")
+        return text
+    return unicodedata.normalize("NFC", SURROGATES.sub("\ufffd", text))
 
 
 def clean_json(value: Any) -> Any:
