@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import environ
 
@@ -19,7 +20,7 @@ VAR_DIR = Path(env.str("MIRIX_VAR_DIR", default=str(BASE_DIR / "var"))).resolve(
 MIRIX_PORT = env.int("MIRIX_PORT", default=8531)
 
 
-def _either(cast: str, name: str, default: object) -> object:
+def _either(cast: str, name: str, default: object) -> Any:
     """Read `MIRIX_<name>`, else the original's `<name>`, else the default."""
     prefixed = f"MIRIX_{name}"
     return getattr(env, cast)(prefixed if prefixed in os.environ else name, default=default)

@@ -7,6 +7,14 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+MAX_NAME_CHARS = 64
+MAX_DESCRIPTION_CHARS = 1_024
+MAX_INSTRUCTIONS_CHARS = 65_536
+MAX_TRIGGERS = 50
+MAX_TRIGGER_CHARS = 512
+MAX_EXAMPLES = 50
+
 
 @dataclass(frozen=True, kw_only=True)
 class Content:

@@ -8,16 +8,9 @@ from django.db.models import Q
 
 from mirix.ids import id_factory
 from mirix.tenants.models import Owned
+from skills.content import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, NAME_PATTERN
 from skills.models.experiences import SkillExperience
 from skills.models.runs import AutoDreamRun
-
-NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
-MAX_NAME_CHARS = 64
-MAX_DESCRIPTION_CHARS = 1_024
-MAX_INSTRUCTIONS_CHARS = 65_536
-MAX_TRIGGERS = 50
-MAX_TRIGGER_CHARS = 512
-MAX_EXAMPLES = 50
 
 
 class EntryType(models.TextChoices):

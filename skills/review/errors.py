@@ -1,0 +1,35 @@
+"""Why a proposal could not be written or decided. Every message is one line that a person can act on."""
+
+from __future__ import annotations
+
+
+class ReviewError(Exception):
+    """Base of all refusals of this package; nothing was written."""
+
+
+class ProposalConflict(ReviewError):
+    """The proposal was made against a state of things that is gone, or an open proposal holds its place."""
+
+
+class AlreadyDecided(ReviewError):
+    """The revision is no longer waiting: it was decided otherwise, or a later proposal took its place."""
+
+
+class BaseConflict(ReviewError):
+    """The skill was published anew after the proposal was made; approving would overwrite that."""
+
+
+class ReasonRequired(ReviewError):
+    """A rejection without a reason teaches nobody anything."""
+
+
+class UnverifiedSupport(ReviewError):
+    """Everything the revision rests on is unverified or quarantined."""
+
+
+class InvalidContent(ReviewError):
+    """The content breaks a rule of the schema; `errors` holds the messages by field."""
+
+    def __init__(self, errors: dict[str, list[str]]) -> None:
+        self.errors = errors
+        super().__init__("; ".join(f"{name}: {' '.join(messages)}" for name, messages in errors.items()))

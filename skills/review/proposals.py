@@ -1,0 +1,168 @@
+"""Writing proposals: revisions that wait for a person's decision."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+
+from mirix.tenants.owners import Owner
+from skills.content import Content
+from skills.models import (
+    AutoDreamRun,
+    ExperienceStatus,
+    RevisionState,
+    Skill,
+    SkillExperience,
+    SkillRevision,
+)
+from skills.review.errors import InvalidContent, ProposalConflict
+from skills.review.risks import Support, risk_flags
+from skills.review.tags import shared_tags
+from skills.review.validation import content_errors
+
+
+@transaction.atomic
+def propose(
+    *,
+    owner: Owner,
+    content: Content,
+    skill: Skill | None = None,
+    target_revision: SkillRevision | None = None,
+    action: str,
+    author_kind: str,
+    experiences: Collection[SkillExperience],
+    rationale: str,
+    run: AutoDreamRun | None = None,
+    author: User | None = None,
+) -> SkillRevision:
+    """Write a proposal and mark its experiences as consumed; return the new revision.
+
+    Without `skill` it proposes a new one. At most one proposal is open per skill or pending new skill:
+    to change an open one, name it as `target_revision`; the new revision then takes its place and carries
+    on its experiences, so `content` must be an edit of the open text. `content.filter_tags` count only
+    where no session supports the revision; else they are the pairs that all supporting sessions of the
+    skill share.
+
+    Raises `InvalidContent` for content that could never be published and `ProposalConflict` when the
+    target is no longer open or the skill has moved on, when a proposal that the caller did not name is
+    open, when the name is taken, or when an experience is gone. Nothing is written then.
+    """
+    skill = _locked_skill(owner, skill or (target_revision.skill if target_revision else None))
+    replaced = _superseded(owner, skill, target_revision)
+    support = _consumed(owner, [*experiences, *(replaced.experiences.all() if replaced else [])])
+    base = skill.current_revision if skill else None
+    content = _with_shared_tags(content, skill, support)
+    _refuse_invalid(owner, content, skill)
+    revision = SkillRevision(
+        organization=owner.organization,
+        end_user=owner.end_user,
+        skill=skill,
+        base=base,
+        supersedes=replaced,
+        action=action,
+        author_kind=author_kind,
+        author=author,
+        run=run,
+        rationale=rationale,
+        content_hash=content.hash,
+        risk_flags=risk_flags(
+            before=Content.of(base) if base else None,
+            after=content,
+            support=[_as_support(experience) for experience in support],
+            max_instructions_chars=settings.MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS,
+        ),
+        **content.as_fields(),
+    )
+    try:
+        with transaction.atomic():
+            revision.save(force_insert=True)
+    except IntegrityError as error:
+        raise ProposalConflict(f"Another open proposal for “{content.name}” came first.") from error
+    revision.experiences.set(support)
+    return revision
+
+
+def _locked_skill(owner: Owner, skill: Skill | None) -> Skill | None:
+    """Lock the skill before any revision of it, as every writer does; it must be as the caller read it."""
+    if skill is None:
+        return None
+    locked = Skill.objects.for_owner(owner).select_for_update(no_key=True).filter(pk=skill.pk).first()
+    if locked is None:
+        raise ProposalConflict(f"The skill {skill.pk} is gone.")
+    if locked.current_revision_id != skill.current_revision_id:
+        raise ProposalConflict(f"“{locked.name}” is at version {locked.version} by now; read it again.")
+    return locked
+
+
+def _superseded(owner: Owner, skill: Skill | None, target: SkillRevision | None) -> SkillRevision | None:
+    """Close the open proposal that the new one replaces; it must be the one that the caller read."""
+    revisions = SkillRevision.objects.for_owner(owner).select_for_update(no_key=True, of=("self",))
+    if skill is not None:
+        found = revisions.filter(skill=skill, state=RevisionState.PROPOSED).first()
+    elif target is not None:
+        found = revisions.filter(pk=target.pk, state=RevisionState.PROPOSED, skill=None).first()
+    else:
+        return None
+    if target is not None and (found is None or found.pk != target.pk):
+        raise ProposalConflict(f"The proposal {target.pk} is no longer open.")
+    if target is None and found is not None:
+        raise ProposalConflict(f"The proposal {found.pk} for “{found.name}” is open; amend that one.")
+    if found is not None and skill is not None and found.base_id != skill.current_revision_id:
+        raise ProposalConflict(f"The proposal {found.pk} was made before version {skill.version}.")
+    if found is not None:
+        found.state = RevisionState.SUPERSEDED
+        found.save(update_fields=["state"])
+    return found
+
+
+def _consumed(owner: Owner, experiences: Collection[SkillExperience]) -> list[SkillExperience]:
+    """Lock the experiences, mark them as used and return them, oldest first."""
+    wanted = {experience.pk for experience in experiences}
+    found = list(
+        SkillExperience.objects.for_owner(owner)
+        .select_for_update(no_key=True, of=("self",))
+        .select_related("turn")
+        .filter(pk__in=wanted)
+        .order_by("pk")
+    )
+    if len(found) < len(wanted):
+        raise ProposalConflict(f"{len(wanted) - len(found)} of the experiences are gone.")
+    SkillExperience.objects.filter(pk__in=wanted).update(status=ExperienceStatus.CONSUMED)
+    for experience in found:
+        experience.status = ExperienceStatus.CONSUMED
+    return found
+
+
+def _with_shared_tags(content: Content, skill: Skill | None, support: list[SkillExperience]) -> Content:
+    """Narrow the tags to what all support shares; a skill's own tags stand for its earlier support."""
+    if not support:
+        return content
+    earlier = [skill.filter_tags] if skill else []
+    tags = shared_tags([*earlier, *(experience.filter_tags for experience in support)])
+    return replace(content, filter_tags=tags)
+
+
+def _refuse_invalid(owner: Owner, content: Content, skill: Skill | None) -> None:
+    if errors := content_errors(content):
+        raise InvalidContent(errors)
+    namesake = Skill.objects.for_owner(owner).filter(name=content.name)
+    if skill is not None:
+        namesake = namesake.exclude(pk=skill.pk)
+    if taken := namesake.first():
+        raise ProposalConflict(f"The name “{content.name}” belongs to the skill {taken.pk}.")
+
+
+def _as_support(experience: SkillExperience) -> Support:
+    return Support(
+        session_id=experience.session_id,
+        experience_type=experience.experience_type,
+        signal_type=experience.signal_type,
+        verified=experience.verified,
+        quarantined=experience.quarantined,
+        role=experience.turn.role if experience.turn else "",
+        quote=experience.quote,
+    )

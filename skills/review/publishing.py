@@ -1,0 +1,174 @@
+"""Deciding proposals: each is approved or rejected once, by whoever comes first."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from skills.content import Content, next_patch
+from skills.models import (
+    AuthorKind,
+    Decision,
+    ReviewDecision,
+    RevisionState,
+    Skill,
+    SkillRevision,
+)
+from skills.review.errors import (
+    AlreadyDecided,
+    BaseConflict,
+    InvalidContent,
+    ReasonRequired,
+    UnverifiedSupport,
+)
+from skills.review.validation import content_errors
+from skills.search.index import index_skill
+
+FIRST_VERSION = "0.1.0"
+
+
+@transaction.atomic
+def approve(
+    *,
+    revision: SkillRevision,
+    decided_by: User | None = None,
+    kind: str = AuthorKind.HUMAN,
+    reason: str = "",
+) -> Skill:
+    """Publish a proposal: write the skill, its version, the decision and the search index; return the skill.
+
+    A create publishes 0.1.0, everything else raises the patch. Approving what is approved already returns
+    the skill and writes nothing.
+
+    Raises `AlreadyDecided` when the revision was rejected or superseded, `BaseConflict` when the skill was
+    published anew since the proposal was made, `UnverifiedSupport` when no verified evidence stands behind
+    it, and `InvalidContent` when it breaks a rule or its name is taken.
+    """
+    skill, locked = _lock(revision)
+    if locked.state == RevisionState.PUBLISHED and locked.skill is not None:
+        return locked.skill
+    _refuse_decided(locked)
+    _refuse_moved_base(locked, skill)
+    _refuse_unverified(locked)
+    content = Content.of(locked)
+    if errors := content_errors(content):
+        raise InvalidContent(errors)
+    skill = _write_skill(locked, skill, content)
+    locked.skill = skill
+    locked.version = skill.version
+    _close(locked, RevisionState.PUBLISHED)
+    _record(locked, Decision.APPROVE, decided_by, kind, reason)
+    index_skill(skill)
+    return skill
+
+
+@transaction.atomic
+def reject(
+    *,
+    revision: SkillRevision,
+    decided_by: User | None = None,
+    kind: str = AuthorKind.HUMAN,
+    reason: str,
+) -> SkillRevision:
+    """Turn a proposal down and return it; its experiences stay consumed, so that it does not come back.
+
+    Rejecting what is rejected already writes nothing. Raises `ReasonRequired` for a blank reason and
+    `AlreadyDecided` when the revision was approved or superseded.
+    """
+    if not reason.strip():
+        raise ReasonRequired("Say why: a rejection needs a reason.")
+    _, locked = _lock(revision)
+    if locked.state == RevisionState.REJECTED:
+        return locked
+    _refuse_decided(locked)
+    _close(locked, RevisionState.REJECTED)
+    _record(locked, Decision.REJECT, decided_by, kind, reason)
+    return locked
+
+
+def _lock(revision: SkillRevision) -> tuple[Skill | None, SkillRevision]:
+    """Lock the skill, then the revision: the order in which every writer takes them.
+
+    A proposal never changes its skill, so the id may be read before the lock; only publishing a new one
+    sets it, and then the revision is found decided.
+    """
+    skill = None
+    if revision.skill_id:
+        skill = Skill.objects.select_for_update(no_key=True).get(pk=revision.skill_id)
+    locked = SkillRevision.objects.select_for_update(no_key=True, of=("self",)).get(pk=revision.pk)
+    return skill, locked
+
+
+def _refuse_decided(revision: SkillRevision) -> None:
+    match revision.state:
+        case RevisionState.PROPOSED:
+            return
+        case RevisionState.SUPERSEDED:
+            successor = SkillRevision.objects.filter(supersedes=revision).first()
+            place = f" by {successor.pk}" if successor else ""
+            raise AlreadyDecided(f"{revision.pk} was superseded{place}; decide the latest proposal.")
+        case _:
+            raise AlreadyDecided(
+                f"{revision.pk} was {revision.state} on {revision.decided_at:%Y-%m-%d %H:%M} UTC."
+            )
+
+
+def _refuse_moved_base(revision: SkillRevision, skill: Skill | None) -> None:
+    current = skill.current_revision_id if skill else None
+    if revision.base_id == current:
+        return
+    base = f"version {revision.base.version}" if revision.base else "no published version"
+    now = f"is at {skill.version}" if skill else "does not exist"
+    raise BaseConflict(f"{revision.pk} was made against {base} of “{revision.name}”, which {now} by now.")
+
+
+def _refuse_unverified(revision: SkillRevision) -> None:
+    support = revision.experiences.all()
+    if support and not any(experience.verified and not experience.quarantined for experience in support):
+        raise UnverifiedSupport(f"{revision.pk} rests on unverified or quarantined experiences alone.")
+
+
+def _write_skill(revision: SkillRevision, skill: Skill | None, content: Content) -> Skill:
+    if skill is None:
+        skill = Skill(organization=revision.organization, end_user=revision.end_user, version=FIRST_VERSION)
+    else:
+        skill.version = next_patch(skill.version)
+    for name, value in content.as_fields().items():
+        setattr(skill, name, value)
+    skill.current_revision = revision
+    try:
+        with transaction.atomic():
+            skill.save()
+    except IntegrityError as error:
+        taken = Skill.objects.filter(
+            organization=revision.organization, end_user=revision.end_user, name=content.name
+        ).exclude(pk=skill.pk)
+        if not taken.exists():
+            raise
+        raise InvalidContent({"name": [f"Another skill is called “{content.name}” already."]}) from error
+    return skill
+
+
+def _close(revision: SkillRevision, state: RevisionState) -> None:
+    revision.state = state
+    revision.decided_at = timezone.now()
+    revision.save(update_fields=["skill", "version", "state", "decided_at"])
+
+
+def _record(
+    revision: SkillRevision,
+    decision: Decision,
+    decided_by: User | None,
+    kind: str,
+    reason: str,
+) -> None:
+    ReviewDecision.objects.create(
+        organization=revision.organization,
+        revision=revision,
+        decision=decision,
+        decided_by=decided_by,
+        decided_by_name=decided_by.get_username() if decided_by else "",
+        decided_by_kind=kind,
+        reason=reason,
+    )

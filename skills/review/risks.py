@@ -1,0 +1,180 @@
+"""What a reviewer should look at twice before approving a revision. Pure.
+
+Each rule is small and names one danger; a flag never refuses anything by itself. Under the policy
+`automatic` a flagged revision waits for a person.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from skills.content import MAX_DESCRIPTION_CHARS, MAX_TRIGGERS, Content
+from skills.review.diffs import readable_fields
+
+RISK_LABELS: dict[str, str] = {
+    "unverified_support": "Some evidence could not be found word for word in its session",
+    "quarantined_support": "Some evidence is quarantined",
+    "tool_only_support": "Only tool output speaks for it, no person and no plain error",
+    "hidden_characters": "Contains characters that cannot be seen or that turn the reading direction",
+    "new_address": "Names an outside address that was not there before",
+    "credential": "Contains something that looks like a password or a key",
+    "near_size_limit": "Close to the size limit",
+    "single_failure": "Forbids or rules something out because of a single failure",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Support:
+    """What the rules need to know of one supporting experience."""
+
+    session_id: str
+    experience_type: str
+    signal_type: str
+    verified: bool
+    quarantined: bool
+    role: str
+    """Of the turn that holds the quote; empty when that turn is gone."""
+    quote: str
+
+
+def risk_flags(
+    *,
+    before: Content | None,
+    after: Content,
+    support: Sequence[Support],
+    max_instructions_chars: int,
+) -> list[str]:
+    """Return the flags of a revision, keys of `RISK_LABELS` in that order."""
+    old = "\n".join(readable_fields(before).values()) if before else ""
+    new = "\n".join(readable_fields(after).values())
+    found = {
+        "unverified_support": any(not experience.verified for experience in support),
+        "quarantined_support": any(experience.quarantined for experience in support),
+        "tool_only_support": is_tool_only(support),
+        "hidden_characters": has_hidden_characters(new),
+        "new_address": bool(set(addresses(new)) - set(addresses(old))),
+        "credential": has_credential(new),
+        "near_size_limit": is_near_size_limit(after, max_instructions_chars),
+        "single_failure": is_single_failure(old, new, support),
+    }
+    return [flag for flag in RISK_LABELS if found[flag]]
+
+
+# Language that tells an agent what to do; in the output of a tool it is somebody else's order.
+ORDER = re.compile(
+    r"\b(?:you (?:must|should|need to|are (?:now|required))"
+    r"|(?:ignore|disregard|forget) (?:all|any|the|your|previous)"
+    r"|from now on|as an? (?:ai|assistant|agent)|system prompt|instructions?:"
+    r"|(?:do not|don't|never) (?:tell|ask|inform)|always (?:use|send|call|run|include|add))\b",
+    re.IGNORECASE,
+)
+
+
+def is_tool_only(support: Sequence[Support]) -> bool:
+    """Whether nothing but tool output speaks, and it is more than an error: anybody may have written it.
+
+    A plain error of a tool is the world answering, and most lessons come from it; an order inside an
+    error message is not plain.
+    """
+    return (
+        bool(support)
+        and all(_is_from_tool(experience) for experience in support)
+        and any(
+            experience.signal_type != "tool_error" or ORDER.search(experience.quote) for experience in support
+        )
+    )
+
+
+def _is_from_tool(experience: Support) -> bool:
+    return experience.role == "tool" or (not experience.role and experience.signal_type == "tool_error")
+
+
+# Controls other than tab and line ends, bidirectional marks, invisible operators, tags, fillers.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+# Joiners are part of emoji, Persian and Indic writing; between ASCII characters they only hide something.
+ASCII_JOINER = re.compile(r"(?:^|[\x00-\x7f])[\u200c\u200d]+(?:[\x00-\x7f]|$)")
+
+
+def has_hidden_characters(text: str) -> bool:
+    """Whether a reader sees less than an agent does, or in another order."""
+    return bool(HIDDEN.search(text) or ASCII_JOINER.search(text))
+
+
+TOP_LEVEL = (
+    "com|net|org|edu|gov|io|ai|dev|app|co|me|info|biz|xyz|site|online|top|club|cloud|link|click|live|shop"
+    "|ru|cn|uk|de|fr|eu|nl|pl|br|in|jp|kr|ca|au|us|ch|es|it|se|tk|ml|onion"
+)
+URL = re.compile(r"\b(?:https?|ftp|wss?|ssh|git)://[^\s<>\"'`)\]}]+", re.IGNORECASE)
+EMAIL = re.compile(r"\b[\w.+-]+@(?P<host>[\w-]+(?:\.[\w-]+)+)\b")
+DOMAIN = re.compile(
+    rf"(?<![\w@./-])(?:www\.[\w-]+(?:\.[\w-]+)+|(?:[a-z0-9-]+\.)+(?:{TOP_LEVEL}))(?![\w(.-]|\.\w)",
+    re.IGNORECASE,
+)
+LOCAL_HOST = re.compile(
+    r"(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1\]|10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+"
+    r"|(?:.+\.)?example(?:\.(?:com|net|org))?|(?:.+\.)?(?:test|invalid|local|internal))(?::\d+)?",
+    re.IGNORECASE,
+)
+
+
+def addresses(text: str) -> Iterator[str]:
+    """Yield the outside URLs, e-mail addresses and domains that a text names, in lower case."""
+    for match in URL.finditer(text):
+        address = match.group().rstrip(".,;:!?").lower()
+        host = re.split(r"[/?#]", address.split("://", 1)[1], maxsplit=1)[0].rpartition("@")[2]
+        if not LOCAL_HOST.fullmatch(host):
+            yield address
+    rest = URL.sub(" ", text)
+    for match in EMAIL.finditer(rest):
+        if not LOCAL_HOST.fullmatch(match["host"]):
+            yield match.group().lower()
+    for match in DOMAIN.finditer(EMAIL.sub(" ", rest)):
+        if not LOCAL_HOST.fullmatch(match.group()):
+            yield match.group().lower()
+
+
+CREDENTIAL = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    r"|\b(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)?[-_]?[A-Za-z0-9_-]{16,}"
+    r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{20,}"
+    r"|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bglpat-[\w-]{16,}|\bmx_[A-Za-z0-9]{4,}_[\w-]{16,}"
+    r"|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"
+    r"|\b[a-z][a-z0-9+.-]*://[^\s:/@]+:[^\s@/]{3,}@"
+    r"|(?i:\b(?:password|passwd|pwd|secret|api[-_ ]?key|(?:access|auth)[-_ ]?token)\b[\"']?"
+    r"\s*(?:[:=]|\bis\b)\s*[\"']?"
+    r"(?=[^\s\"'<>{}$*]*\d)[^\s\"'<>{}$*]{8,})"
+    r"|(?i:\bauthorization:\s*(?:bearer|basic)\s+[\w.~+/=-]{12,})"
+)
+
+
+def has_credential(text: str) -> bool:
+    """Whether a text holds something in the form of a secret; the mere word is harmless."""
+    return bool(CREDENTIAL.search(text))
+
+
+def is_near_size_limit(content: Content, max_instructions_chars: int) -> bool:
+    """Whether a field is at nine tenths of its limit or beyond, so that the next lesson has no room."""
+    return (
+        len(content.instructions) >= 0.9 * max_instructions_chars
+        or len(content.description) >= 0.9 * MAX_DESCRIPTION_CHARS
+        or len(content.triggers) >= 0.9 * MAX_TRIGGERS
+    )
+
+
+RULED_OUT = re.compile(
+    r"\b(?:never|cannot|can't|is not possible|impossible|not supported|unsupported|does(?: not|n't) work"
+    r"|do(?: not|n't)|always fails|is broken|unavailable|must not|under no circumstances)\b",
+    re.IGNORECASE,
+)
+
+
+def is_single_failure(old: str, new: str, support: Sequence[Support]) -> bool:
+    """Whether the new text rules more out than the old one did, and one failed session is all behind it."""
+    learned = any(experience.experience_type == "worth_learning" for experience in support)
+    sessions = {experience.session_id for experience in support}
+    return not learned and len(sessions) == 1 and len(RULED_OUT.findall(new)) > len(RULED_OUT.findall(old))
