@@ -7,14 +7,36 @@ import os
 import signal
 import sys
 
+SIGPIPE_STATUS, SIGINT_STATUS = 141, 130  # as a shell reports these signals
+
 
 def main() -> None:
-    """Run one management command; SIGTERM leaves through `sys.exit`, so that exit handlers run."""
+    """Run one management command; what is no fault of the program ends in one line at most."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mirix.settings")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP, and means it
+            signal.signal(number, _leave)
     from django.core.management import execute_from_command_line
+    from django.db import OperationalError
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(SIGINT_STATUS)
+    except BrokenPipeError:
+        # The reader left. Without this the interpreter would flush the same pipe at exit, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(SIGPIPE_STATUS)
+    except OperationalError as error:
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(f"Database error: {next(iter(str(error).splitlines()), type(error).__name__)}")
+
+
+def _leave(number: int, _: object) -> None:
+    """Leave through `sys.exit`, so that exit handlers run: they stop the embedded database."""
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -7,25 +7,20 @@
             self.say("reading …")                       # for the person watching
             self.answer({"sealed": 3}, "3 sessions sealed.")  # --json, or the text
 
-It refuses to run on unapplied migrations, offers `--json`, and ends in one line and exit code 1 when the
-operator or the database is at fault. Raise `CommandError` for what the operator can put right.
+It refuses to run on unapplied migrations and offers `--json`. Raise `CommandError` for what the operator can
+put right: it ends as one line and exit code 1, and so does, by `manage.py`, a database that is out of reach.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import OperationalError
 
 from mirix.checks import UnappliedMigrationsError, require_migrations
-
-SIGPIPE_STATUS = 141
 
 
 class MigrationsRequired(BaseCommand):
@@ -39,19 +34,6 @@ class MigrationsRequired(BaseCommand):
             require_migrations()
         except UnappliedMigrationsError as behind:
             raise CommandError(str(behind)) from behind
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run; a database that is not there is one line, and a reader that left ends the command quietly."""
-        try:
-            output = super().execute(*args, **options)
-            self.stdout.flush()
-        except OperationalError as error:
-            raise CommandError(f"The database does not answer: {_first_line(error)}") from error
-        except BrokenPipeError:
-            # Else the interpreter would try to flush the same pipe again at exit, and complain.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(SIGPIPE_STATUS)
-        return output
 
 
 class DataCommand(MigrationsRequired):
@@ -83,7 +65,3 @@ class DataCommand(MigrationsRequired):
             self.stderr.write(text, self.style.NOTICE)
         else:
             self.stdout.write(text)
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)

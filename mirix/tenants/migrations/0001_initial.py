@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import mirix.ids
+import mirix.operations
 
 
 class Migration(migrations.Migration):
@@ -17,6 +18,8 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # By hand: keep it when this file is made anew.
+        mirix.operations.CreateVectorExtension(),
         migrations.CreateModel(
             name="Client",
             fields=[
