@@ -13,6 +13,8 @@ from typing import Any
 
 SURROGATES = re.compile("[\ud800-\udfff]")
 SPACE = re.compile(r"\s+")
+MAX_DEPTH = 100
+TOO_DEEP = f"[nested deeper than {MAX_DEPTH} levels, left out]"
 
 
 def clean_text(text: str) -> str:
@@ -23,20 +25,22 @@ def clean_text(text: str) -> str:
     return unicodedata.normalize("NFC", SURROGATES.sub("\ufffd", text))
 
 
-def clean_json(value: Any) -> Any:
+def clean_json(value: Any, max_depth: int = MAX_DEPTH) -> Any:
     """Return a JSON value with every string in it cleaned, keys too; NaN and infinities become null.
 
-    Two keys that become equal by cleaning keep the later value, as in JSON itself.
+    Two keys that become equal by cleaning keep the later value, as in JSON itself. What is nested deeper
+    than `max_depth` gives way to a marker: recursion stays bounded here and in whoever reads the result.
     """
-    match value:
-        case str():
-            return clean_text(value)
-        case float() if not math.isfinite(value):
-            return None
-        case dict():
-            return {clean_text(str(key)): clean_json(item) for key, item in value.items()}
-        case list() | tuple():
-            return [clean_json(item) for item in value]
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict | list | tuple):
+        if max_depth <= 0:
+            return TOO_DEEP
+        if isinstance(value, dict):
+            return {clean_text(str(key)): clean_json(item, max_depth - 1) for key, item in value.items()}
+        return [clean_json(item, max_depth - 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value
 
 

@@ -28,10 +28,15 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """A message that yields no turn, and why, in words for the caller."""
+    """A message that yields no turn, and why, in words for the caller.
+
+    `unreadable` tells a message that nobody here understands from one that is left out on purpose: the
+    request that held it is kept, so that it can be stored once its shape is known.
+    """
 
     index: int
     reason: str
+    unreadable: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,446 @@
+"""The OpenAI chat family, message by message: the exact turn, or the exact reason for none."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from conversations.extraction import Turn, extract
+
+EXPECTED = "expected an OpenAI chat message with “role” and “content”"
+PNG = base64.b64encode(b"\x89PNG" + bytes(1_020)).decode()
+
+
+def only(message: Any, *before: Any) -> Turn:
+    """The one turn of the last message; it must give one and skip nothing."""
+    extraction = extract([*before, message])
+    turns = [turn for turn in extraction.turns if turn.index == len(before)]
+    assert len(turns) == 1
+    return turns[0]
+
+
+def reason(message: Any) -> str:
+    """The reason why a message yields no turn."""
+    extraction = extract([message])
+    assert extraction.turns == []
+    return extraction.skipped[0].reason
+
+
+def call(name: str, arguments: Any, call_id: Any = "call_1") -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+class TestContent:
+    @pytest.mark.parametrize("role", ["user", "assistant"])
+    def test_a_string_is_kept_word_for_word(self, role):
+        turn = only({"role": role, "content": "  Two\r\nlines,\tkept. "})
+        assert (turn.role, turn.content) == (role, "  Two\r\nlines,\tkept. ")
+
+    def test_text_parts_of_every_name_are_joined_by_lines(self):
+        parts = [
+            {"type": "text", "text": "one"},
+            {"type": "input_text", "text": "two"},
+            {"type": "output_text", "text": "three", "annotations": []},
+            "four",
+            {"text": "five"},
+            {"type": "text", "text": {"value": "six"}},
+        ]
+        assert only({"role": "user", "content": parts}).content == "one\ntwo\nthree\nfour\nfive\nsix"
+
+    def test_a_single_part_where_a_list_was_asked_for(self):
+        assert only({"role": "user", "content": {"type": "text", "text": "hello"}}).content == "hello"
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            {"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot do that."}]},
+            {"role": "assistant", "content": None, "refusal": "I cannot do that."},
+            {"role": "assistant", "content": None, "audio": {"id": "a", "transcript": "I cannot do that."}},
+        ],
+    )
+    def test_refusals_and_spoken_words_are_text(self, message):
+        assert only(message).content == "I cannot do that."
+
+    @pytest.mark.parametrize("content", [None, "", "  \n", [], [None], [{"type": "text", "text": ""}]])
+    def test_a_message_without_text_is_empty(self, content):
+        assert reason({"role": "user", "content": content}) == "empty message"
+
+    def test_a_message_without_the_key_content_is_empty(self):
+        assert reason({"role": "assistant"}) == "empty message"
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            {"role": "assistant", "content": None, "reasoning_content": "Let me think."},
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "Let me think."}]},
+            {"role": "assistant", "content": "", "reasoning": "Let me think."},
+        ],
+    )
+    def test_reasoning_alone_is_left_out(self, message):
+        assert reason(message) == "reasoning only"
+
+    def test_reasoning_beside_an_answer_is_left_out(self):
+        message = {
+            "role": "assistant",
+            "reasoning_content": "secret",
+            "content": [{"type": "thinking", "thinking": "secret"}, {"type": "text", "text": "Four."}],
+        }
+        assert only(message).content == "Four."
+
+    @pytest.mark.parametrize(
+        ("part", "expected"),
+        [
+            (
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
+                "[image: image/png, 1.0 KB]",
+            ),
+            (
+                {"type": "image_url", "image_url": {"url": "https://example.org/a.png?sig=secret#x"}},
+                "[image: https://example.org/a.png]",
+            ),
+            (
+                {"type": "image_url", "image_url": "https://example.org/a.png"},
+                "[image: https://example.org/a.png]",
+            ),
+            ({"type": "input_image", "file_id": "file-1"}, "[image: file-1]"),
+            ({"type": "input_audio", "input_audio": {"data": PNG, "format": "wav"}}, "[audio: wav, 1.0 KB]"),
+            (
+                {
+                    "type": "file",
+                    "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PNG}"},
+                },
+                "[file: a.pdf, application/pdf, 1.0 KB]",
+            ),
+            ({"type": "file", "file": {"file_id": "file-1"}}, "[file: file-1]"),
+            (
+                {"type": "document_url", "document_url": "https://example.org/b.pdf"},
+                "[document: https://example.org/b.pdf]",
+            ),
+            ({"type": "image_url", "image_url": None}, "[image]"),
+        ],
+    )
+    def test_media_become_a_placeholder_and_never_base64(self, part, expected):
+        assert only({"role": "user", "content": [part]}).content == expected
+        assert only({"role": "user", "content": ["See:", part]}).content == f"See:\n{expected}"
+
+    def test_an_unknown_part_leaves_a_marker_beside_what_is_known(self):
+        content = [{"type": "text", "text": "Look."}, {"type": "hologram", "data": "…"}]
+        assert only({"role": "user", "content": content}).content == (
+            "Look.\n[unknown content part “hologram”, left out]"
+        )
+
+    @pytest.mark.parametrize(
+        ("content", "named"),
+        [
+            ([{"type": "hologram"}], "“hologram”"),
+            (5, "“a number”"),
+            (True, "“a boolean”"),
+            ([["nested"]], "“a list”"),
+            ({"foo": 1}, "“object without a type”"),
+            ([{"type": "text", "text": 5}], "“text”"),
+        ],
+    )
+    def test_content_that_nobody_knows_is_reported_with_what_was_expected(self, content, named):
+        assert reason({"role": "user", "content": content}) == (
+            f"unknown content: {named}; expected a string or a list of text, image, audio and file parts"
+        )
+
+
+class TestRoles:
+    @pytest.mark.parametrize(
+        ("role", "expected"), [("system", "system message"), ("developer", "developer message")]
+    )
+    def test_instructions_of_the_operator_are_left_out(self, role, expected):
+        assert reason({"role": role, "content": "Be brief."}) == expected
+
+    def test_agent_is_another_word_for_assistant(self):
+        assert only({"role": "agent", "content": "Going north."}).role == "assistant"
+
+    @pytest.mark.parametrize(
+        ("role", "expected"),
+        [("narrator", "unknown role “narrator”"), (None, "the role is null"), (7, "the role is a number")],
+    )
+    def test_an_unknown_role_is_named(self, role, expected):
+        assert reason({"role": role, "content": "x"}) == (
+            f"{expected}; expected system, developer, user, assistant, tool or function"
+        )
+
+    @pytest.mark.parametrize(
+        ("message", "expected"),
+        [
+            ("hi", f"{EXPECTED}, got a string"),
+            (None, f"{EXPECTED}, got null"),
+            ([], f"{EXPECTED}, got a list"),
+            ({}, f"unknown shape with nothing; {EXPECTED}"),
+            (
+                {"speaker": "a", "parts": []},
+                "unknown shape with “speaker”, “parts”; " + EXPECTED,
+            ),
+        ],
+    )
+    def test_an_unknown_shape_is_named(self, message, expected):
+        assert reason(message) == expected
+
+    def test_what_nobody_understands_is_told_from_what_is_left_out(self):
+        skipped = extract([{"role": "system", "content": "x"}, {"role": "user"}, "hi", {"role": "?"}]).skipped
+        assert [item.unreadable for item in skipped] == [False, False, True, True]
+
+
+class TestCalls:
+    def test_a_call_is_a_line_with_its_arguments_verbatim_and_data_beside_it(self):
+        turn = only(
+            {"role": "assistant", "content": None, "tool_calls": [call("get_order", '{"id":  "A-1"}')]}
+        )
+        assert turn.content == '[call get_order] {"id":  "A-1"}'
+        assert turn.tool_calls == [{"id": "call_1", "name": "get_order", "arguments": {"id": "A-1"}}]
+
+    @pytest.mark.parametrize("message", [{}, {"content": None}, {"content": ""}, {"content": []}])
+    def test_a_call_alone_makes_a_turn_whatever_the_content_is(self, message):
+        turn = only({"role": "assistant", "tool_calls": [call("f", "{}")]} | message)
+        assert turn.content == "[call f] {}"
+
+    def test_parallel_calls_follow_the_text_in_their_order(self):
+        calls = [call("f", '{"n": 1}', "a"), call("f", '{"n": 2}', "b")]
+        turn = only({"role": "assistant", "content": "Both:", "tool_calls": calls})
+        assert turn.content == 'Both:\n[call f] {"n": 1}\n[call f] {"n": 2}'
+        assert [item["id"] for item in turn.tool_calls] == ["a", "b"]
+
+    def test_arguments_as_an_object(self):
+        turn = only({"role": "assistant", "tool_calls": [call("f", {"city": "Kraków", "n": [1, None]})]})
+        assert turn.content == '[call f] {"city": "Kraków", "n": [1, null]}'
+        assert turn.tool_calls[0]["arguments"] == {"city": "Kraków", "n": [1, None]}
+
+    @pytest.mark.parametrize("arguments", ['{"a": ', "not json", "5", '"text"', "[" * 5_000])
+    def test_arguments_that_are_no_object_stay_text(self, arguments):
+        turn = only({"role": "assistant", "tool_calls": [call("f", arguments)]})
+        assert turn.content == f"[call f] {arguments}"
+        assert turn.tool_calls[0]["arguments"] == arguments
+
+    @pytest.mark.parametrize(("arguments", "data"), [(None, {}), ("", "")])
+    def test_a_call_without_arguments(self, arguments, data):
+        turn = only({"role": "assistant", "tool_calls": [call("f", arguments)]})
+        assert (turn.content, turn.tool_calls[0]["arguments"]) == ("[call f]", data)
+
+    def test_not_a_number_in_arguments_becomes_null_in_the_data(self):
+        turn = only({"role": "assistant", "tool_calls": [call("f", '{"a": NaN}')]})
+        assert turn.content == '[call f] {"a": NaN}'
+        assert turn.tool_calls[0]["arguments"] == {"a": None}
+
+    def test_the_older_function_call(self):
+        turn = only(
+            {
+                "role": "assistant",
+                "content": "Looking.",
+                "function_call": {"name": "find", "arguments": '{\n  "q": 1\n}'},
+            }
+        )
+        assert turn.content == 'Looking.\n[call find] {\n  "q": 1\n}'
+        assert turn.tool_calls == [{"id": "", "name": "find", "arguments": {"q": 1}}]
+
+    def test_a_custom_tool_and_a_flat_call(self):
+        custom = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}
+        flat = {"id": "c2", "name": "add", "args": {"a": 1}}
+        turn = only({"role": "assistant", "tool_calls": [custom, flat]})
+        assert turn.content == '[call sql] select 1\n[call add] {"a": 1}'
+
+    def test_a_single_call_where_a_list_was_asked_for(self):
+        assert only({"role": "assistant", "tool_calls": call("f", "{}")}).content == "[call f] {}"
+
+    @pytest.mark.parametrize(
+        ("raw", "line"),
+        [
+            ({"id": "x"}, "[call]"),
+            ("do it", "[call] do it"),
+            ({"function": {"arguments": "{}"}}, "[call] {}"),
+            ({"function": {"name": 7, "arguments": "{}"}}, "[call 7] {}"),
+        ],
+    )
+    def test_a_malformed_call_is_kept_as_far_as_it_goes(self, raw, line):
+        assert only({"role": "assistant", "tool_calls": [raw]}).content == line
+
+    def test_the_calls_as_data_are_bounded_as_a_whole(self):
+        big = {"text": "x" * 40_000}
+        turn = only({"role": "assistant", "tool_calls": [call("f", big, "a"), call("g", big, "b")]})
+        assert turn.truncated
+        assert turn.tool_calls[0]["arguments"] == big
+        cut = turn.tool_calls[1]["arguments"]
+        assert isinstance(cut, str)
+        assert cut.endswith("… [truncated, 40012 characters in all]")
+
+    def test_ten_thousand_calls_do_not_pass_the_bound_either(self):
+        turn = only({"role": "assistant", "tool_calls": [call("f", "{}", f"{n}") for n in range(10_000)]})
+        assert turn.truncated
+        assert len(turn.tool_calls) == 1_708
+        assert len(turn.content) == 65_536
+
+
+class TestResults:
+    CALL = {"role": "assistant", "tool_calls": [call("get_order", "{}", "c1"), call("pay", "{}", "c2")]}
+
+    def test_the_name_of_the_tool_stands_in_front(self):
+        turn = only({"role": "tool", "name": "pay", "tool_call_id": "c2", "content": "done"})
+        assert (turn.role, turn.content) == ("tool", "[pay] done")
+        assert (turn.tool_name, turn.tool_call_id) == ("pay", "c2")
+
+    def test_a_missing_name_comes_from_the_call(self):
+        turn = only({"role": "tool", "tool_call_id": "c2", "content": "done"}, self.CALL)
+        assert (turn.content, turn.tool_name) == ("[pay] done", "pay")
+
+    def test_a_name_comes_from_a_call_of_an_earlier_request(self):
+        turn = extract([{"role": "tool", "tool_call_id": "c9", "content": "done"}], {"c9": "pay"}).turns[0]
+        assert (turn.content, turn.tool_name) == ("[pay] done", "pay")
+
+    def test_call_ids_as_a_list(self):
+        turn = only({"role": "tool", "tool_call_ids": ["c2"], "content": "done"}, self.CALL)
+        assert (turn.tool_name, turn.tool_call_id) == ("pay", "c2")
+
+    def test_a_repeated_id_means_the_latest_call(self):
+        messages = [
+            {"role": "assistant", "tool_calls": [call("first", "{}", "same")]},
+            {"role": "tool", "tool_call_id": "same", "content": "1"},
+            {"role": "assistant", "tool_calls": [call("second", "{}", "same")]},
+            {"role": "tool", "tool_call_id": "same", "content": "2"},
+        ]
+        assert [t.tool_name for t in extract(messages).turns if t.role == "tool"] == ["first", "second"]
+
+    def test_an_id_repeated_within_one_message_is_taken_in_order(self):
+        messages = [
+            {"role": "assistant", "tool_calls": [call("first", "{}", "same"), call("second", "{}", "same")]},
+            {"role": "tool", "tool_call_id": "same", "content": "1"},
+            {"role": "tool", "tool_call_id": "same", "content": "2"},
+        ]
+        assert [t.tool_name for t in extract(messages).turns if t.role == "tool"] == ["first", "second"]
+
+    @pytest.mark.parametrize("missing", [{}, {"id": None}, {"id": ""}])
+    def test_without_ids_results_follow_the_order_of_the_calls(self, missing):
+        calls = [call("first", "{}"), call("second", "{}")]
+        for item in calls:
+            del item["id"]
+            item.update(missing)
+        messages = [
+            {"role": "assistant", "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "", "content": "1"},
+            {"role": "tool", "content": "2"},
+            {"role": "tool", "content": "3"},
+        ]
+        assert [t.content for t in extract(messages).turns[1:]] == ["[first] 1", "[second] 2", "[tool] 3"]
+
+    def test_a_name_without_an_id_finds_its_call(self):
+        messages = [self.CALL, {"role": "tool", "name": "pay", "content": "done"}]
+        assert extract(messages).turns[1].tool_call_id == "c2"
+
+    def test_the_role_function(self):
+        turn = only({"role": "function", "name": "find", "content": "3 hits"})
+        assert (turn.role, turn.content) == ("tool", "[find] 3 hits")
+
+    @pytest.mark.parametrize("content", [None, "", " ", []])
+    def test_a_result_without_output_is_a_turn_that_says_so(self, content):
+        turn = only({"role": "tool", "tool_call_id": "c2", "content": content}, self.CALL)
+        assert (turn.content, turn.is_error) == ("[pay] (no output)", False)
+
+    @pytest.mark.parametrize(
+        ("content", "text"),
+        [
+            ({"a": [1, "é"]}, '{"a": [1, "é"]}'),
+            (22, "22"),
+            ([1, 2], "[1, 2]"),
+            ([{"type": "text", "text": "22"}], "22"),
+        ],
+    )
+    def test_any_json_may_be_a_result(self, content, text):
+        assert only({"role": "tool", "name": "f", "content": content}).content == f"[f] {text}"
+
+    @pytest.mark.parametrize(
+        ("fields", "expected"),
+        [
+            ({"is_error": True}, True),
+            ({"isError": True}, True),
+            ({"error": "no such order"}, True),
+            ({"error": {"code": 404}}, True),
+            ({"status": "error"}, True),
+            ({"error": None, "status": "success"}, False),
+            ({"is_error": False}, False),
+            ({}, False),
+        ],
+    )
+    def test_what_the_message_says_of_itself(self, fields, expected):
+        assert only({"role": "tool", "name": "f", "content": "nothing"} | fields).is_error is expected
+
+    def test_the_word_of_the_message_goes_before_its_text(self):
+        message = {"role": "tool", "name": "f", "content": "Error: none found", "is_error": False}
+        assert only(message).is_error is False
+
+    @pytest.mark.parametrize("role", ["user", "assistant"])
+    def test_only_results_of_tools_are_errors(self, role):
+        assert only({"role": role, "content": "Error: it does not start"}).is_error is False
+
+
+class TestHygiene:
+    def test_nul_goes_and_lone_surrogates_are_replaced_in_content_and_in_keys(self):
+        turn = only(
+            {
+                "role": "assistant",
+                "content": "a\x00b\ud800c",
+                "tool_calls": [call("f\x00", {"k\x00\udfff": "v\x00\ud800"})],
+                "\ud800": 1,
+            }
+        )
+        assert turn.content == 'ab\ufffdc\n[call f] {"k\ufffd": "v\ufffd"}'
+        assert turn.tool_calls[0]["arguments"] == {"k\ufffd": "v\ufffd"}
+
+    def test_both_spellings_of_a_letter_become_one(self):
+        assert only({"role": "user", "content": "Cafe\u0301"}).content == "Café"
+
+    def test_content_is_cut_with_a_visible_marker_and_a_flag(self):
+        turn = only({"role": "tool", "name": "cat", "content": "x" * 70_000})
+        assert turn.truncated
+        assert len(turn.content) == 65_536
+        assert turn.content.startswith("[cat] xxx")
+        assert turn.content.endswith("x… [truncated, 70006 characters in all]")
+
+    def test_content_at_the_limit_is_whole(self):
+        turn = only({"role": "user", "content": "x" * 65_536})
+        assert (len(turn.content), turn.truncated) == (65_536, False)
+
+    def test_what_is_nested_too_deeply_leaves_a_marker_and_its_siblings_alone(self):
+        deep: Any = "bottom"
+        for _ in range(20_000):
+            deep = [deep]
+        extraction = extract(
+            [{"role": "user", "content": "before"}, {"role": "tool", "name": "f", "content": deep}, deep]
+        )
+        assert [turn.content[:8] for turn in extraction.turns] == ["before", "[f] [[[["]
+        assert "nested deeper than 100 levels, left out" in extraction.turns[1].content
+        assert extraction.skipped[0].unreadable
+
+    def test_field_names_and_reserved_words_are_ordinary_text(self):
+        text = 'attributes role content tool_calls </transcript> {"role": "system"}'
+        assert only({"role": "user", "content": text}).content == text
+
+
+class TestIdentity:
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [("m-1", "m-1"), (7, "7"), ("", ""), (None, ""), (True, ""), (1.5, ""), ({"a": 1}, "")],
+    )
+    def test_the_message_id(self, given, expected):
+        assert only({"role": "user", "content": "x", "id": given}).message_id == expected
+
+    def test_a_long_message_id_is_hashed_so_that_two_of_them_stay_two(self):
+        ids = {only({"role": "user", "content": "x", "id": "m" * 300 + end}).message_id for end in "ab"}
+        assert {len(item) for item in ids} == {64}
+        assert len(ids) == 2
+
+    def test_the_hash_leaves_the_id_out_and_knows_every_other_field(self):
+        base = {"role": "user", "content": "ok"}
+        first = only(base).content_hash
+        assert first == only(base | {"id": "m-1"}).content_hash
+        assert first != only(base | {"name": "bob"}).content_hash
+        assert len(first) == 64
+
+    def test_the_hash_survives_the_database_spelling_of_numbers_and_keys(self):
+        first = {"role": "tool", "content": {"b": 1e22, "a": 2.0}}
+        second = {"content": {"a": 2, "b": 10_000_000_000_000_000_000_000}, "role": "tool"}
+        assert only(first).content_hash == only(second).content_hash
