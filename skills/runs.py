@@ -69,7 +69,7 @@ class RunClaim:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT set_config('idle_in_transaction_session_timeout', %s, true)",
-                [str(int(_stalled_after().total_seconds() * 1000))],
+                [str(int(stalled_after().total_seconds() * 1000))],
             )
         run = self._mine().select_for_update(no_key=True).first()
         if run is None:
@@ -94,6 +94,10 @@ class RunClaim:
             stop.set()
             thread.join()
 
+    def let_go(self) -> None:
+        """Leave the run to whoever claims it next, at once and without waiting for it to look dead."""
+        self._mine().update(heartbeat_at=None)
+
     def end(self, state: RunState, **fields: Any) -> AutoDreamRun:
         """Write the run's last word: its final `state` and whatever `fields` belong to it."""
         with transaction.atomic():
@@ -106,7 +110,7 @@ class RunClaim:
 
     def _beat_until(self, stop: threading.Event) -> None:
         try:
-            while not stop.wait(_stalled_after().total_seconds() / 6):
+            while not stop.wait(stalled_after().total_seconds() / 6):
                 try:
                     if not self.beat():
                         return  # The next `hold` of the run's own thread says so.
@@ -172,11 +176,12 @@ def running(*, owner: Owner) -> AutoDreamRun | None:
 
 def stale() -> Q:
     """Return the condition for running rows whose process has given no sign of life for too long."""
-    silent = Q(heartbeat_at__isnull=True) | Q(heartbeat_at__lt=Now() - _stalled_after())
+    silent = Q(heartbeat_at__isnull=True) | Q(heartbeat_at__lt=Now() - stalled_after())
     return Q(state=RunState.RUNNING) & silent
 
 
-def _stalled_after() -> timedelta:
+def stalled_after() -> timedelta:
+    """Return how old a heartbeat may become before its process counts as dead."""
     return timedelta(seconds=settings.MIRIX_WORKER_STALLED_SECONDS)
 
 

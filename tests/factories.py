@@ -10,7 +10,7 @@ from conversations.models import ConversationMessage, Session
 from mirix.tenants.models import ApiKey, Client, EndUser, Organization, Permission
 from mirix.tenants.owners import Owner
 from skills.content import Content
-from skills.models import Skill, SkillExperience, SkillRevision
+from skills.models import AutoDreamRun, DistillationAttempt, Skill, SkillExperience, SkillRevision
 
 _number = count(1)
 
@@ -69,6 +69,30 @@ def make_session(
         for seq, turn in enumerate(turns, start=1)
     )
     return session
+
+
+def make_run(owner: Owner, **fields: Any) -> AutoDreamRun:
+    """A run that has ended, unless told otherwise."""
+    return AutoDreamRun.objects.create(
+        **owner_fields(owner), **({"trigger": "command", "state": "finished"} | fields)
+    )
+
+
+def make_attempt(run: AutoDreamRun, session: Session, **fields: Any) -> DistillationAttempt:
+    defaults: dict[str, Any] = {
+        "distiller": "offline",
+        "input_hash": "0" * 64,
+        "first_seq": 1,
+        "last_seq": session.last_seq,
+        "verdict": "ok",
+    }
+    return DistillationAttempt.objects.create(
+        organization=session.organization,
+        end_user=session.end_user,
+        run=run,
+        session=session,
+        **(defaults | fields),
+    )
 
 
 def make_experience(owner: Owner, session: Session | None = None, **fields: Any) -> SkillExperience:

@@ -33,8 +33,8 @@ class AutoDreamRun(Owned):
     """One run: distil an owner's sealed sessions, then evolve the owner's skills.
 
     The running row is the lock: a partial unique constraint allows one per owner, whichever door starts
-    it. `fence` rises with every claim of the row, and each write of a run checks it, so that a process
-    that lost its run cannot write any more.
+    it; one more may wait for a worker. `fence` rises with every claim of the row, and each write of a run
+    checks it, so that a process that lost its run cannot write any more.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("run"), editable=False)
@@ -57,6 +57,11 @@ class AutoDreamRun(Owned):
                 fields=["organization", "end_user"],
                 condition=Q(state="running"),
                 name="run_one_running_per_owner",
+            ),
+            models.UniqueConstraint(
+                fields=["organization", "end_user"],
+                condition=Q(state="queued"),
+                name="run_one_queued_per_owner",
             ),
             models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_valid"),
         ]

@@ -1,0 +1,122 @@
+"""GET `/v1/runs`: every auto dream, what it did with each session, and how it ended."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import serializers, viewsets
+
+from mirix.api.authentication import principal_of
+from skills.models import AutoDreamRun, DistillationAttempt, RunState, RunTrigger
+from skills.selectors.runs import runs_of, with_attempts
+
+
+class BriefError(serializers.CharField):
+    """What went wrong in a word or a sentence; the details, after the first colon, are for the operator."""
+
+    def to_representation(self, value: str) -> str:
+        """Return what stands before the details."""
+        return value.partition(": ")[0]
+
+
+class RunSerializer(serializers.ModelSerializer):
+    """A run as lists show it."""
+
+    user_id = serializers.CharField(source="end_user.user_id")
+    error = BriefError()
+
+    class Meta:
+        model = AutoDreamRun
+        fields = [
+            "id",
+            "user_id",
+            "trigger",
+            "state",
+            "parameters",
+            "counts",
+            "tokens",
+            "error",
+            "created_at",
+            "started_at",
+            "finished_at",
+        ]
+
+
+class AttemptSerializer(serializers.ModelSerializer):
+    """One call of a distiller for one session."""
+
+    session_id = serializers.CharField(source="session.session_id")
+    error = BriefError()
+
+    class Meta:
+        model = DistillationAttempt
+        fields = [
+            "id",
+            "session_id",
+            "distiller",
+            "model",
+            "prompt_version",
+            "verdict",
+            "first_seq",
+            "last_seq",
+            "prompt_tokens",
+            "completion_tokens",
+            "duration_ms",
+            "error",
+            "created_at",
+        ]
+
+
+class RunDetailSerializer(RunSerializer):
+    """A run with its attempts, in their order, and what its evolution refused to write."""
+
+    attempts = AttemptSerializer(many=True)
+
+    class Meta(RunSerializer.Meta):
+        fields = [*RunSerializer.Meta.fields, "notes", "attempts"]
+
+
+class RunFilter(filters.FilterSet):
+    """What a list of runs can be narrowed by."""
+
+    user_id = filters.CharFilter(field_name="end_user__user_id")
+    state = filters.ChoiceFilter(choices=RunState.choices)
+    trigger = filters.ChoiceFilter(choices=RunTrigger.choices)
+    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
+    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+
+    class Meta:
+        model = AutoDreamRun
+        fields: list[str] = []
+
+
+@extend_schema_view(
+    list=extend_schema(
+        operation_id="runs_list",
+        tags=["runs"],
+        summary="List runs, newest first",
+        description="Of the whole organization, or of one end user with `user_id`.",
+    ),
+    retrieve=extend_schema(
+        operation_id="runs_retrieve",
+        tags=["runs"],
+        summary="One run with its attempts",
+        responses=RunDetailSerializer,
+    ),
+)
+class RunViewSet(viewsets.ReadOnlyModelViewSet):
+    """Browse the organization's runs."""
+
+    filterset_class = RunFilter
+
+    def get_queryset(self) -> QuerySet[AutoDreamRun]:
+        """Return the organization's runs; a single one comes with its attempts."""
+        if getattr(self, "swagger_fake_view", False):
+            return AutoDreamRun.objects.none()
+        runs = runs_of(organization=principal_of(self.request).organization)
+        return with_attempts(runs) if self.action == "retrieve" else runs
+
+    def get_serializer_class(self) -> type[RunSerializer]:
+        """Return the shape of a list or of a single run."""
+        return RunDetailSerializer if self.action == "retrieve" else RunSerializer

@@ -1,0 +1,30 @@
+"""Reads of runs and of the attempts in them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import Prefetch
+
+from mirix.tenants.models import Organization, OwnedQuerySet
+from mirix.tenants.owners import Owner
+from skills.models import AutoDreamRun, DistillationAttempt, RunState
+
+
+def runs_of(*, organization: Organization) -> OwnedQuerySet:
+    """Return an organization's runs with their end users, ready to be shown."""
+    return AutoDreamRun.objects.for_organization(organization).select_related("end_user")
+
+
+def with_attempts(runs: OwnedQuerySet) -> OwnedQuerySet:
+    """Add to runs their attempts in order, each with its session; raw replies are left in the database."""
+    attempts = (
+        DistillationAttempt.objects.select_related("session").defer("raw_reply").order_by("created_at", "pk")
+    )
+    return runs.prefetch_related(Prefetch("attempts", queryset=attempts))
+
+
+def last_dream_at(*, owner: Owner) -> datetime | None:
+    """Return when the owner's last finished run ended."""
+    finished = AutoDreamRun.objects.for_owner(owner).filter(state=RunState.FINISHED)
+    return finished.order_by("-finished_at").values_list("finished_at", flat=True).first()
