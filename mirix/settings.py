@@ -31,6 +31,7 @@ SECRET_KEY = env.str("MIRIX_SECRET_KEY", default="") or load_or_create_secret(VA
 ALLOWED_HOSTS = env.list("MIRIX_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 
 INSTALLED_APPS = [
+    "mirix",  # first: its commands and templates stand in for those of the packages
     "unfold",
     "unfold.contrib.filters",
     "django.contrib.admin",
@@ -45,7 +46,6 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "procrastinate.contrib.django",
-    "mirix",
     "mirix.tenants",
     "conversations",
     "skills",
