@@ -1,0 +1,297 @@
+"""Lessons from failed tool calls: what to do, what to keep away from. Pure.
+
+Every failure gives one lesson worth avoiding, grounded in that failure; a struggle that ends in success
+gives, besides, one lesson worth learning for each thing the tool complained about: it says once what to do,
+however often it went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from skills.distillation import advice
+from skills.distillation.calls import Call
+from skills.distillation.changes import Change, Kind, compare, leaves
+from skills.distillation.intent import request_before
+from skills.distillation.outcomes import MAX_SAME_FAILURES, Outcome, Struggle
+from skills.distillation.types import Lesson, TranscriptTurn
+from skills.distillation.wording import (
+    code,
+    inert,
+    listing,
+    mentions,
+    number,
+    ordinal,
+    paragraph,
+    pattern_of,
+    said,
+    title,
+    value,
+)
+
+LEARN, AVOID = "worth_learning", "worth_avoiding"
+
+
+def tool_lessons(found: Sequence[Struggle], turns: Sequence[TranscriptTurn]) -> Iterator[Lesson]:
+    """Yield the lessons of the given struggles, in order of the failures."""
+    for struggle in found:
+        if struggle.same_failures > MAX_SAME_FAILURES:
+            continue
+        writer = _Writer(struggle, turns)
+        match struggle.outcome:
+            case Outcome.CHANGED:
+                yield writer.changed_avoid()
+                if struggle.is_last_of_message:
+                    yield writer.changed_learn()
+            case Outcome.RETRIED:
+                if struggle.is_last_of_message:
+                    yield writer.retried()
+            case Outcome.REPEATED:
+                yield writer.repeated()
+            case Outcome.GIVEN_UP:
+                yield writer.given_up()
+
+
+class _Writer:
+    """Writes the lessons of one struggle."""
+
+    def __init__(self, struggle: Struggle, turns: Sequence[TranscriptTurn]) -> None:
+        self.struggle, self.turns = struggle, turns
+        self.call, self.fix, self.next_try = struggle.call, struggle.fix, struggle.next_try
+        self.tool = code(self.call.tool, 80)
+        self.message = self.call.message
+        self.pattern = pattern_of(self.message, self.call.arguments)
+        self.request = request_before(turns, self.call.seq, self.call.tool)
+        self.pointed = pointed(self.call)
+        self.changes = compare(self.call, self.fix) if self.fix else []
+        self.step = compare(self.call, self.next_try) if self.next_try else []
+        self.telling = self._telling()
+        self.todo = self._todo()
+
+    # One method per outcome
+
+    def changed_avoid(self) -> Lesson:
+        """Say what not to do again after a failure that other arguments resolved."""
+        warning = advice.avoid(self.telling[0], self.call.tool) if len(self.telling) == 1 else ""
+        if warning:
+            heading = title(f"Do not {warning}: it answers ", self.pattern, "")
+        else:
+            names = listing(dict.fromkeys(code(advice.leaf(change), 40) for change in self.telling[:2]))
+            heading = title("After ", self.pattern, f", do not call {self.tool} again with the same {names}")
+        return self._lesson(
+            AVOID,
+            heading,
+            paragraph(
+                f"{self.tool} failed with {said(self.message)} when called {advice.sent(self.changes)}",
+                self._named(),
+                self._count(),
+                self._next_step(),
+                f"In the call that went through, {advice.contrast_all(self.changes)}",
+                self._doubt(),
+            ),
+            importance=0.65,
+        )
+
+    def changed_learn(self) -> Lesson:
+        """Say what to do when the tool complains in this way."""
+        return self._lesson(
+            LEARN,
+            title(f"When {self.tool} says ", self.pattern, f", {self.todo}"),
+            paragraph(
+                f"When {self.tool} answers {said(self.message)}, {self.todo}",
+                f"It succeeded once {advice.contrast_all(self.changes)}",
+                self._kept(),
+                self._doubt(),
+                self._effort(),
+                self._wanted(),
+            ),
+            importance=0.7,
+        )
+
+    def retried(self) -> Lesson:
+        """Say what to do when the very same call succeeded later."""
+        between = self.struggle.between[-3:]
+        if between:
+            others = listing(code(tool, 60) for tool in between)
+            heading = title(f"When {self.tool} says ", self.pattern, f", call {others} first")
+            lesson = f"Once {others} had been called, the very same call succeeded"
+        else:
+            heading = title("", self.pattern, f" from {self.tool} can pass: send the same call again")
+            nth = ordinal(self.struggle.total_same + 1)
+            lesson = f"The very same call succeeded at the {nth} attempt, so it is worth sending it again"
+        return self._lesson(
+            LEARN,
+            heading,
+            paragraph(f"{self.tool} answered {said(self.message)}", lesson, self._wanted()),
+            importance=0.6 if between else 0.45,
+            between=list(between),
+        )
+
+    def repeated(self) -> Lesson:
+        """Say what sending the same failing call again led to."""
+        nth = ordinal(self.struggle.same_failures)
+        return self._lesson(
+            AVOID,
+            title("After ", self.pattern, f", do not send {self.tool} the same call again"),
+            paragraph(
+                f"{self.tool} got the same call for the {nth} time and failed again: {said(self.message)}",
+                f"It was called with {_arguments(self.call)}",
+                self._named(),
+                "Change what the message objects to, or ask for what is missing, before calling again",
+                self._ending(),
+            ),
+            importance=0.6,
+        )
+
+    def given_up(self) -> Lesson:
+        """Say what is known about a failure that nothing resolved."""
+        if self.pointed:
+            names = dict.fromkeys(code(path.rsplit(".", 1)[-1], 30) for path, _ in self.pointed[:2])
+            heading = title("", self.pattern, f" stopped {self.tool}: check {listing(names)} beforehand")
+        else:
+            heading = title(
+                f"{self.tool} did not get past ", self.pattern, ": settle the cause before calling"
+            )
+        return self._lesson(
+            AVOID,
+            heading,
+            paragraph(
+                f"{self.tool} failed with {said(self.message)}, and no later call of it succeeded",
+                f"It was called with {_arguments(self.call)}",
+                self._named(),
+                self._next_step(),
+                self._ending(),
+                self._wanted(),
+            ),
+            importance=0.5,
+        )
+
+    # Sentences
+
+    def _telling(self) -> list[Change]:
+        """Return the changes that speak to the error: those that ended it at once, or that it names."""
+        if self.next_try is not None and self.next_try.message != self.message:
+            step = {change.argument for change in self.step}
+            decisive = [change for change in self.changes if change.argument in step]
+            if decisive:
+                return decisive
+        paths = [path for path, _ in self.pointed]
+        named = [
+            change
+            for change in self.changes
+            if any(path.startswith(change.argument) for path in paths) or mentions(self.message, change.name)
+        ]
+        return named or self.changes
+
+    def _todo(self) -> str:
+        """Return the advice; an entry that the error names and the fix dropped is what it is about."""
+        if len(self.telling) == 1 and self.telling[0].kind is Kind.FEWER_ENTRIES:
+            argument = self.telling[0].argument
+            if any(path.startswith(f"{argument}[") for path, _ in self.pointed):
+                return f"leave the entry it names out of {code(argument, 60)}"
+        return advice.do_all(self.telling)
+
+    def _named(self) -> str:
+        """Say which arguments the message points at."""
+        parts = [f"{value(item, 60)} (sent as {code(path, 80)})" for path, item in self.pointed[:2]]
+        return f"The message names {listing(parts)}" if parts else ""
+
+    def _count(self) -> str:
+        same = self.struggle.same_failures
+        return f"It was the {ordinal(same)} time that this very call failed" if same > 1 else ""
+
+    def _next_step(self) -> str:
+        """Say what the next attempt changed, where that failed as well."""
+        if self.next_try is None:
+            return ""
+        if not self.step:
+            return "The next attempt sent the same call and failed again"
+        if self.next_try.message == self.message:
+            return f"The next attempt met the same error, although {advice.contrast_all(self.step)}"
+        met = said(self.next_try.message)
+        return f"In the next attempt {advice.contrast_all(self.step)}; that met a different error, {met}"
+
+    def _kept(self) -> str:
+        arguments = self.call.arguments
+        changed = {change.name for change in self.changes}
+        kept = (
+            [code(name, 40) for name in arguments if name not in changed]
+            if isinstance(arguments, dict)
+            else []
+        )
+        if not 0 < len(kept) <= 6:
+            return ""
+        return f"{listing(kept)} stayed as {'it was' if len(kept) == 1 else 'they were'}"
+
+    def _doubt(self) -> str:
+        if len(self.telling) < 2:
+            return ""
+        return f"Which of these {number(len(self.telling), 'change')} was decisive, the session does not show"
+
+    def _effort(self) -> str:
+        attempts = self.struggle.attempts
+        return f"It took {number(attempts, 'failed attempt')} to find that out" if attempts > 1 else ""
+
+    def _wanted(self) -> str:
+        return f"The user had asked: {said(self.request)}" if self.request else ""
+
+    def _ending(self) -> str:
+        """Say what the assistant did in the end."""
+        instead = self.struggle.instead
+        if instead is not None:
+            return f"In the end the assistant turned to {code(instead.tool, 80)}"
+        later = (turn for turn in self.turns if turn.seq > self.call.answered_at and turn.role == "assistant")
+        told = next((turn.content for turn in later if turn.content.strip() and not turn.tool_calls), "")
+        return f"The assistant told the user: {said(told)}" if told else ""
+
+    def _lesson(self, kind: str, heading: str, content: str, *, importance: float, **more: Any) -> Lesson:
+        struggle, call = self.struggle, self.call
+        assert call.failure is not None
+        repeated = struggle.outcome is Outcome.REPEATED
+        details: dict[str, Any] = {
+            "pattern": struggle.outcome.value,
+            "tool": call.tool,
+            "error": inert(call.message, 300),
+            "error_pattern": inert(self.pattern, 300),
+            "changes": [change.as_data() for change in self.changes],
+            "telling": [change.argument for change in self.telling],
+            "attempts": struggle.total_same if repeated else struggle.attempts,
+            "instead": struggle.instead.tool if struggle.instead else "",
+            "request": self.request,
+        }
+        bonus = 0.1 if advice.is_formal(self.telling) else 0.0
+        return Lesson(
+            experience_type=kind,
+            title=heading,
+            content=content,
+            topic=f"tool:{inert(call.tool, 150)}",
+            details={key: item for key, item in (details | more).items() if item},
+            importance=round(min(0.95, importance + bonus + 0.03 * min(5, struggle.attempts - 1)), 2),
+            credibility=0.9,
+            signal_type="tool_error",
+            quote=call.failure.quote,
+            turn_seq=call.answered_at,
+        )
+
+
+def pointed(call: Call) -> list[tuple[str, Any]]:
+    """Return the arguments whose value stands in the error message, as (path, value), each value once."""
+    found: dict[str, tuple[str, Any]] = {}
+    for path, item in leaves(call.arguments):
+        text = str(item)
+        telling = path and item is not None and not isinstance(item, bool) and len(text) >= 3
+        if telling and mentions(call.message, text):
+            found.setdefault(text, (path, item))
+    return list(found.values())
+
+
+def _arguments(call: Call) -> str:
+    """Return the arguments of a call for people."""
+    if not isinstance(call.arguments, dict):
+        return value(call.arguments) if call.arguments is not None else "arguments that are not on record"
+    if not call.arguments:
+        return "no arguments"
+    shown = [advice.assignment(name, item) for name, item in list(call.arguments.items())[:6]]
+    rest = len(call.arguments) - len(shown)
+    return listing([*shown, number(rest, "more argument")] if rest else shown)

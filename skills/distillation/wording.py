@@ -1,0 +1,151 @@
+"""Words for people: values, errors and lists as they stand in the text of a lesson. Pure.
+
+Every value comes from a transcript and is data: it appears on one line, shortened where it is long,
+without characters that could end its quotation marks or hide something.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+from mirix.text import shorten
+from skills.distillation.changes import leaves
+
+MAX_TITLE_CHARS = 120
+MAX_VALUE_CHARS = 120
+MAX_ERROR_CHARS = 200
+
+_HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn"}
+_INNER_QUOTES = str.maketrans("“”„", "'''")
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_LONG_NUMBER = re.compile(r"(?<![\w.])\+?\d(?:[ -]?\d){8,}(?!\w)")
+
+
+def inert(text: str, limit: int) -> str:
+    """Return text as one line of at most `limit` characters, free of hidden characters and backticks."""
+    head = text[: limit * 20]
+    visible = (
+        " " if char.isspace() else "" if unicodedata.category(char) in _HIDDEN else char for char in head
+    )
+    return shorten("".join(visible).replace("`", "'"), limit)
+
+
+def said(text: str, limit: int = MAX_ERROR_CHARS) -> str:
+    """Return somebody's words in quotation marks."""
+    return "“" + inert(text, limit).translate(_INNER_QUOTES) + "”"
+
+
+def code(text: str, limit: int = MAX_VALUE_CHARS) -> str:
+    """Return a name or value as code."""
+    return f"`{inert(text, limit) or ' '}`"
+
+
+def value(item: Any, limit: int = MAX_VALUE_CHARS) -> str:
+    """Return a JSON value as code; long texts lose their middle, long lists their middle entries."""
+    if isinstance(item, str):
+        return code(_middle(item, limit)) if item.strip() else "an empty text"
+    return f"`{_compact(item, limit)}`"
+
+
+def exact(item: Any, limit: int = MAX_VALUE_CHARS) -> str:
+    """Return a value with its JSON quotes, where text and number must be told apart."""
+    return f"`{_compact(item, limit)}`"
+
+
+def _compact(item: Any, limit: int) -> str:
+    if isinstance(item, list) and len(item) > 2 and len(_json(item)) > limit:
+        inner = limit // 2
+        first, last = (inert(_middle(_json(entry), inner), inner) for entry in (item[0], item[-1]))
+        return f"[{first}, … {len(item) - 2} more …, {last}]"
+    return inert(_middle(_json(item), limit), limit)
+
+
+def _json(item: Any) -> str:
+    return json.dumps(item, ensure_ascii=False, default=str)
+
+
+def _middle(text: str, limit: int) -> str:
+    """Return text with its middle taken out, so that both ends stay recognisable."""
+    line = " ".join(text[: limit * 4].split()) if len(text) <= limit * 4 else text
+    if len(line) <= limit:
+        return line
+    head, tail = limit * 2 // 3, limit - limit * 2 // 3 - 3
+    return f"{line[:head].rstrip()} … {line[-tail:].lstrip()}" if tail > 8 else line
+
+
+def listing(parts: Iterable[str], last: str = "and") -> str:
+    """Return `a`, `a and b`, or `a, b and c`."""
+    items = list(parts)
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def number(count: int, noun: str, plural: str = "") -> str:
+    """Return `one call`, `two calls`, `17 calls`."""
+    return f"{spelled(count)} {noun if count == 1 else plural or noun + 's'}"
+
+
+def spelled(count: int) -> str:
+    """Return a number up to ten as a word."""
+    names = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    return names[count] if count < len(names) else str(count)
+
+
+def ordinal(count: int) -> str:
+    """Return `first`, `second`, … `12th`."""
+    names = ["", "first", "second", "third", "fourth", "fifth", "sixth"]
+    return names[count] if count < len(names) else f"{count}th"
+
+
+def sentence(text: str) -> str:
+    """Return text with a capital in front and a full stop behind."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ".”", "!”", "?”")) else ".")
+
+
+def paragraph(*sentences: str) -> str:
+    """Return sentences as one paragraph; blank ones fall out."""
+    return " ".join(sentence(text) for text in sentences if text.strip())
+
+
+def discreet(text: str) -> str:
+    """Return text without e-mail addresses and long numbers, for titles."""
+    return _LONG_NUMBER.sub("…", _EMAIL.sub("…", text))
+
+
+def pattern_of(message: str, arguments: Any) -> str:
+    """Return an error message with the values of this one call taken out: what stays is the kind of error.
+
+    `flight HAT030 not available on date 2024-05-13` becomes `flight … not available on date …`.
+    """
+    text = discreet(message)
+    for item in _identifying(arguments):
+        text = re.sub(rf"(?<!\w){re.escape(item)}(?!\w)", "…", text)
+    # An argument may be gone while the message is full of its kind: ids and quoted values go as well.
+    text = re.sub(r"(?<!\w)(?=\w*\d)(?=\w*[A-Za-z_])[\w-]{5,}(?!\w)", "…", text)
+    return re.sub(r"…(?:\s*…)+", "…", text)
+
+
+def _identifying(arguments: Any) -> list[str]:
+    """Return the values of a call that point at one thing: with a digit or an at sign, longest first."""
+    texts = {str(item) for _, item in leaves(arguments) if item is not None and not isinstance(item, bool)}
+    found = {text for text in texts if 3 <= len(text) <= 120 and re.search(r"[\d@]", text)}
+    return sorted(found, key=lambda text: (-len(text), text))[:200]
+
+
+def title(before: str, quoted: str, after: str) -> str:
+    """Return a title of at most 120 characters in which only the quoted words are shortened."""
+    room = MAX_TITLE_CHARS - len(before) - len(after) - 2
+    if room >= 16:
+        return f"{before}{said(quoted, room)}{after}"
+    return shorten(f"{before}{said(quoted, 40)}{after}", MAX_TITLE_CHARS)
+
+
+def mentions(text: str, word: str) -> bool:
+    """Whether a text contains a word or value as a whole, in any case."""
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
