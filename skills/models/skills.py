@@ -113,7 +113,8 @@ class SkillRevision(Owned, SkillContent):
     """An immutable snapshot of a skill's content; while `proposed` it is a proposal.
 
     At most one proposal is open per skill, or per pending new skill: later runs amend it with a new
-    revision that supersedes it. `base` is the published revision that a proposal was made against.
+    revision that supersedes it. `base` is the published revision that a proposal was made against;
+    `source` is the row or file that a migrated or imported revision was made from, as it was found.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("rev"), editable=False)
@@ -128,6 +129,7 @@ class SkillRevision(Owned, SkillContent):
     run = models.ForeignKey(AutoDreamRun, null=True, on_delete=models.SET_NULL, related_name="revisions")
     experiences = models.ManyToManyField(SkillExperience, related_name="revisions", blank=True)
     rationale = models.TextField(blank=True)
+    source = models.JSONField(null=True, blank=True)
     risk_flags = models.JSONField(default=list, blank=True)
     content_hash = models.CharField(max_length=64)
     version = models.CharField(max_length=32, blank=True)

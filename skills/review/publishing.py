@@ -109,9 +109,8 @@ def _refuse_decided(revision: SkillRevision) -> None:
             place = f" by {successor.pk}" if successor else ""
             raise AlreadyDecided(f"{revision.pk} was superseded{place}; decide the latest proposal.")
         case _:
-            raise AlreadyDecided(
-                f"{revision.pk} was {revision.state} on {revision.decided_at:%Y-%m-%d %H:%M} UTC."
-            )
+            day = f" on {revision.decided_at:%Y-%m-%d %H:%M} UTC" if revision.decided_at else ""
+            raise AlreadyDecided(f"{revision.pk} was {revision.state}{day}.")
 
 
 def _refuse_moved_base(revision: SkillRevision, skill: Skill | None) -> None:

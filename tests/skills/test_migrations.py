@@ -1,0 +1,450 @@
+"""The way from the flat table of procedural memories to skills, and back, on rows as odd as they come."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirix.text import slugify
+from skills.content import Content
+from skills.models import Skill, SkillRevision
+from tests.factories import make_client, make_content, make_owner, make_proposal, make_skill
+
+names = importlib.import_module("skills.migrations.0003_names")
+texts = importlib.import_module("skills.migrations.0004_texts")
+revisions = importlib.import_module("skills.migrations.0007_first_revisions")
+batches = importlib.import_module("skills.migrations._batches")
+
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def migrate(transactional_db):
+    """Walk the skills app to a migration and return its historical models; ends at the newest."""
+
+    def to(name: str) -> Any:
+        return MigrationExecutor(connection).migrate([("skills", name)]).apps
+
+    yield to
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+
+
+@pytest.fixture
+def flat(migrate):
+    """Walk back to the flat table; add rows to it by `flat(owner, summary=…, …)`."""
+    apps = migrate("0001_initial")
+    model = apps.get_model("skills", "ProceduralMemory")
+
+    def add(owner, **fields: Any) -> str:
+        number = model.objects.count()
+        defaults = {"id": f"proc_{number:04d}", "entry_type": "process", "summary": "", "steps": None}
+        row = model.objects.create(
+            organization_id=owner.organization.pk, end_user_id=owner.end_user.pk, **(defaults | fields)
+        )
+        moment = START + timedelta(minutes=number)
+        model.objects.filter(pk=row.pk).update(created_at=moment, updated_at=moment)
+        return row.pk
+
+    add.model = model
+    return add
+
+
+def forward(migrate) -> None:
+    migrate("0008_drop_flat_columns")
+
+
+def skill_names(owner) -> list[str]:
+    return list(Skill.objects.for_owner(owner).order_by("created_at").values_list("name", flat=True))
+
+
+def test_the_empty_table(migrate, flat):
+    forward(migrate)
+
+    assert not Skill.objects.exists()
+
+
+def test_a_row_becomes_a_published_skill(migrate, flat):
+    owner = make_owner()
+    client = make_client(owner.organization)
+    row = {
+        "entry_type": "How-to note",
+        "summary": "Pay an order with a stored card.",
+        "steps": ["Ask which card.", "Charge it."],
+        "filter_tags": {"scope": "billing", "session_id": "s-1"},
+        "last_modify": {"operation": "created", "timestamp": "2026-01-01T00:00:00"},
+        "client_id": client.pk,
+    }
+    pk = flat(owner, **row)
+
+    forward(migrate)
+
+    skill = Skill.objects.get()
+    assert (skill.pk, skill.organization, skill.end_user) == (pk, owner.organization, owner.end_user)
+    assert Content.of(skill) == Content(
+        name="pay-an-order-with-a-stored-card",
+        entry_type="guide",
+        description="Pay an order with a stored card.",
+        instructions="1. Ask which card.\n2. Charge it.",
+        filter_tags={"scope": "billing"},
+    )
+    assert (skill.version, skill.status, skill.triggers, skill.examples) == ("0.1.0", "active", [], [])
+    assert (skill.created_at, skill.updated_at) == (START, START)
+    revision = SkillRevision.objects.get()
+    assert skill.current_revision == revision
+    assert (revision.skill, revision.action, revision.author_kind) == (skill, "migrate", "import")
+    assert (revision.state, revision.version, revision.base) == ("published", "0.1.0", None)
+    assert Content.of(revision) == Content.of(skill)
+    assert revision.content_hash == Content.of(skill).hash
+    assert revision.source == {
+        "summary": row["summary"],
+        "steps": row["steps"],
+        "flat_entry_type": row["entry_type"],
+        "flat_filter_tags": row["filter_tags"],
+        "last_modify": row["last_modify"],
+        "client_id": client.pk,
+    }
+
+
+def test_names_are_slugs_unique_among_their_owner(migrate, flat):
+    alice, bob = make_owner(user_id="alice"), make_owner(user_id="bob")
+    summaries = {
+        "Task": "task",
+        "task ": "task-3",
+        "Task!": "task-4",
+        "Task 2": "task-2-2",
+        "task-2": "task-2",
+        "  ": "skill-roc-0005",
+        "!!! ???": "skill-roc-0006",
+        "日本語 手順": "skill-roc-0007",
+        "🚀": "skill-roc-0008",
+        "Ünïcode Café déjà": "unicode-cafe-deja",
+        "snake_case name": "snake-case-name",
+        "a - b -- c": "a-b-c",
+        "-lead trail-": "lead-trail",
+        "How-to: fix (v2)": "how-to-fix-v2",
+        "Deploy the App!": "deploy-the-app",
+        "deploy the app": "deploy-the-app-2",
+        "word " * 20: "word-word-word-word-word-word-word-word-word-word-word-word",
+        "x" * 64: "x" * 64,
+        "X" * 70: "x" * 60,
+        "x" * 61 + "!": "x" * 60 + "-2",
+    }
+    assert len(set(summaries.values())) == len(summaries)
+    for summary in summaries:
+        flat(alice, summary=summary)
+    flat(alice, summary=None)
+    flat(bob, summary="Task")
+    flat(bob, summary="task-2")
+    long = make_owner()
+    for _ in range(12):
+        flat(long, summary="y" * 64)
+
+    forward(migrate)
+
+    assert skill_names(alice) == [*summaries.values(), "skill-roc-0020"]
+    assert skill_names(bob) == ["task", "task-2"]
+    assert skill_names(long) == [
+        "y" * 64,
+        *(f"{'y' * 62}-{number}" for number in range(2, 10)),
+        *(f"{'y' * 61}-{number}" for number in range(10, 13)),
+    ]
+
+
+def test_a_run_that_was_interrupted_in_each_step_ends_the_same(migrate, flat, monkeypatch):
+    owner = make_owner()
+    summaries = ("task-2", "Task", "Task", "Task 2", "Task", "!", "!")
+    for summary in summaries:
+        flat(owner, summary=summary, steps=["Go."])
+    monkeypatch.setattr(names, "BATCH", 2)
+    monkeypatch.setattr(batches, "BATCH", 2)
+    for migration, module in (
+        ("0003_names", names),
+        ("0004_texts", texts),
+        ("0007_first_revisions", revisions),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "update", interrupted_at_second(module.update))
+            with pytest.raises(KeyboardInterrupt):
+                migrate(migration)
+
+    forward(migrate)
+
+    assert skill_names(owner) == [
+        "task-2",
+        "task",
+        "task-3",
+        "task-2-2",
+        "task-4",
+        "skill-roc-0005",
+        "skill-roc-0006",
+    ]
+    assert set(Skill.objects.values_list("instructions", flat=True)) == {"1. Go."}
+    assert SkillRevision.objects.count() == len(summaries)
+    assert not Skill.objects.filter(current_revision=None).exists()
+
+
+def interrupted_at_second(update):
+    calls = count(1)
+
+    def interrupted(*arguments):
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        update(*arguments)
+
+    return interrupted
+
+
+def test_backwards_and_forwards_again_changes_nothing(migrate, flat):
+    owner = make_owner()
+    rows = [
+        {
+            "summary": "Task",
+            "steps": ["One", {"then": ["two"]}],
+            "entry_type": "SOP",
+            "filter_tags": {"a": 1},
+        },
+        {"summary": None, "steps": None, "filter_tags": None},
+        {"summary": "Task", "steps": '["as text"]', "last_modify": {"operation": "created"}},
+    ]
+    for row in rows:
+        flat(owner, **row)
+    before = list(flat.model.objects.order_by("pk").values())
+    forward(migrate)
+    skills = list(Skill.objects.order_by("pk").values())
+
+    back = migrate("0001_initial").get_model("skills", "ProceduralMemory")
+    assert list(back.objects.order_by("pk").values()) == before
+    forward(migrate)
+
+    again = list(Skill.objects.order_by("pk").values())
+    for row in (*skills, *again):
+        assert row.pop("current_revision_id").startswith("rev-")
+    assert again == skills
+
+
+def test_skills_that_never_were_flat_survive_the_way_back(migrate, flat):
+    forward(migrate)
+    owner = make_owner()
+    content = make_content(
+        name="pay-an-order",
+        description="Use it; a summary like any other.",
+        instructions="Just text.\n\n1. Ask.",
+        entry_type="script",
+        triggers=["pay"],
+        examples=[{"input": "a", "output": None}],
+        filter_tags={"team": "billing"},
+    )
+    skill = make_skill(owner, content, version="0.1.7", status="archived")
+    make_proposal(owner, skill=skill)
+
+    migrate("0001_initial")
+    forward(migrate)
+
+    again = Skill.objects.get()
+    assert Content.of(again) == content
+    assert (again.pk, again.version, again.status) == (skill.pk, "0.1.7", "archived")
+    assert SkillRevision.objects.get().action == "migrate"
+
+
+@given(st.text(max_size=90))
+def test_the_frozen_slug_agrees_with_todays(text):
+    assert names.slug(text) == slugify(text)
+
+
+@given(st.lists(st.text(alphabet="aA1-2! é", max_size=70), max_size=30))
+def test_names_are_valid_unique_and_stable(summaries):
+    rows = [(f"proc-{number}", summary) for number, summary in enumerate(summaries)]
+
+    def give(given: dict[str, str]) -> dict[str, str]:
+        brought = [(pk, name) for pk, text in rows if (name := names.own_name(text, {}))]
+        book = names.Names(brought, given.values())
+        return given | {
+            pk: book.name_for(pk, names.own_name(text, {}), names.slug_of(text, pk))
+            for pk, text in rows
+            if pk not in given
+        }
+
+    whole = give({})
+
+    assert all(names.is_valid(name) for name in whole.values())
+    assert len(set(whole.values())) == len(rows)
+    for done in range(len(rows)):
+        assert give(dict(list(whole.items())[:done])) == whole
+
+
+@pytest.mark.parametrize(
+    ("row_id", "name"),
+    [
+        ("proc_A1B2", "skill-roc-a1b2"),
+        ("A1", "skill-a1"),
+        ("proc-日本語日本語日本", "skill"),
+        ("proc_________", "skill"),
+    ],
+)
+def test_without_a_slug_the_id_gives_the_name(row_id, name):
+    assert names.slug_of(" ", row_id) == name
+    assert names.is_valid(name)
+
+
+@pytest.mark.parametrize(
+    ("steps", "instructions"),
+    [
+        (None, ""),
+        ([], ""),
+        ({}, ""),
+        ("", ""),
+        (["Ask.", "Charge."], "1. Ask.\n2. Charge."),
+        (["1. Ask.", "2. Charge."], "1. Ask.\n2. Charge."),
+        (["1) Ask", "Note: careful"], "1) Ask\nNote: careful"),
+        (["Step 1: ask", "Step 2: charge"], "Step 1: ask\nStep 2: charge"),
+        (["- ask", "- charge"], "- ask\n- charge"),
+        (["1.5 litres of water", "10:30 lunch"], "1. 1.5 litres of water\n2. 10:30 lunch"),
+        (["Ask.", None, "  ", "Charge."], "1. Ask.\n2. Charge."),
+        (["Run:\nmake\nmake test", "Done"], "1. Run:\n   make\n   make test\n2. Done"),
+        (["Ask.", ["card", "cash"]], "1. Ask.\n2. 1. card\n   2. cash"),
+        (["Ask.", {"tool": "pay", "retry": True}], "1. Ask.\n2. tool: pay\n   retry: true"),
+        ("Just do it.", "Just do it."),
+        ('"Just do it."', "Just do it."),
+        ('["Ask.", "Charge."]', "1. Ask.\n2. Charge."),
+        ('{"first": "Ask."}', "first: Ask."),
+        ("[not json", "[not json"),
+        ('["\\ud800"]', '["\\ud800"]'),
+        ('["\\u0000"]', '["\\u0000"]'),
+        ("[" * 5_000, "[" * 5_000),
+        (
+            {"first": "Ask.", "then": ["Charge.", 7], "never": None},
+            "first: Ask.\nthen:\n  1. Charge.\n  2. 7\nnever:",
+        ),
+        (42, "42"),
+        (False, "false"),
+    ],
+)
+def test_every_shape_of_steps_becomes_readable(steps, instructions):
+    assert texts.texts("", steps)[1] == instructions
+
+
+def test_nesting_has_an_end():
+    steps: Any = "bottom"
+    for _ in range(200):
+        steps = [steps]
+
+    assert "bottom" in texts.readable(steps)
+
+
+def test_a_summary_over_the_cap_goes_on_in_the_instructions():
+    summary = "word " * 204 + "antidisestablishmentarianism and more"
+
+    description, instructions = texts.texts(summary, ["Ask."])
+
+    assert description == ("word " * 204).strip()
+    assert instructions == "antidisestablishmentarianism and more\n\n1. Ask."
+    assert texts.texts("x" * 1_030, None) == ("x" * 1_024, "x" * 6)
+
+
+def test_a_blank_summary_borrows_the_first_step():
+    assert texts.texts(" ", ["Ask which card.", "Charge it."]) == (
+        "Ask which card.",
+        "1. Ask which card.\n2. Charge it.",
+    )
+    assert texts.texts(None, None) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("workflow", "workflow"),
+        ("guide", "guide"),
+        ("script", "script"),
+        (" Script ", "script"),
+        ("how-to", "guide"),
+        ("How to run a script", "guide"),
+        ("show process", "guide"),
+        ("process", "workflow"),
+        ("Standard procedure", "workflow"),
+        ("SOP", "workflow"),
+        ("runbook for scripts", "workflow"),
+        ("code", "script"),
+        ("shell command", "script"),
+        ("snippet", "script"),
+        ("user manual", "guide"),
+        ("", "workflow"),
+        (None, "workflow"),
+        ("whatever", "workflow"),
+    ],
+)
+def test_every_kind_becomes_one_of_three(text, kind):
+    assert texts.entry_type(text) == kind
+
+
+leaves = st.text(alphabet='ab 1.\n"[', max_size=12) | st.none() | st.booleans() | st.integers()
+json_values = st.recursive(
+    leaves,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab", max_size=3), inner, max_size=3),
+)
+
+
+def words_of(value: Any) -> list[str]:
+    match value:
+        case dict():
+            return [word for key, item in value.items() for word in (*key.split(), *words_of(item))]
+        case list():
+            return [word for item in value for word in words_of(item)]
+        case str():
+            return value.replace('"', " ").replace("[", " ").split()
+        case None:
+            return []
+    return [json.dumps(value)]
+
+
+@given(st.text(max_size=1_200), json_values)
+def test_no_text_is_lost(summary, steps):
+    description, instructions = texts.texts(summary, steps)
+
+    assert len(description) <= 1_024
+    everything = f"{description} {instructions}"
+    assert all(word in everything for word in [*summary.split(), *words_of(steps)] if len(word) < 500)
+
+
+@given(
+    st.text(max_size=20), st.lists(st.text(max_size=5)), st.dictionaries(st.text(max_size=3), st.integers())
+)
+def test_the_frozen_hash_agrees_with_todays(text, triggers, tags):
+    content = Content(name=text, description=text, instructions=text, triggers=triggers, filter_tags=tags)
+
+    assert revisions.content_hash(content.as_fields()) == content.hash
+
+
+@pytest.mark.soak
+def test_many_rows_of_one_name(migrate, flat):
+    owner = make_owner()
+    rows = 50_000 if os.environ.get("MIRIX_SOAK") else 2_500
+    flat.model.objects.bulk_create(
+        flat.model(
+            id=f"proc_{number:06d}",
+            organization_id=owner.organization.pk,
+            end_user_id=owner.end_user.pk,
+            entry_type="process",
+            summary="The same summary",
+            steps=["Go."],
+        )
+        for number in range(rows)
+    )
+
+    forward(migrate)
+
+    assert Skill.objects.count() == SkillRevision.objects.count() == rows
+    assert set(Skill.objects.values_list("name", flat=True)) == {
+        "the-same-summary",
+        *(f"the-same-summary-{number}" for number in range(2, rows + 1)),
+    }
