@@ -13,6 +13,7 @@ from typing import Any
 import environ
 
 from mirix.secret import load_or_create_secret
+from mirix.unfold import UNFOLD as UNFOLD
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -32,9 +33,9 @@ ALLOWED_HOSTS = env.list("MIRIX_ALLOWED_HOSTS", default=["localhost", "127.0.0.1
 
 INSTALLED_APPS = [
     "mirix",  # first: its commands and templates stand in for those of the packages
-    "unfold",
+    "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
-    "django.contrib.admin",
+    "mirix.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

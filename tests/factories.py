@@ -6,8 +6,10 @@ import hashlib
 from itertools import count
 from typing import Any
 
-from conversations.models import ConversationMessage, Session
-from mirix.tenants.models import ApiKey, Client, EndUser, Organization, Permission
+from django.contrib.auth.models import User
+
+from conversations.models import ConversationMessage, IntakeRecord, Session
+from mirix.tenants.models import ApiKey, Client, EndUser, Membership, Organization, Permission, Role
 from mirix.tenants.owners import Owner
 from skills.content import Content
 from skills.models import AutoDreamRun, DistillationAttempt, Skill, SkillExperience, SkillRevision
@@ -157,3 +159,25 @@ def make_proposal(
         "content_hash": content.hash,
     }
     return SkillRevision.objects.create(**owner_fields(owner), **content.as_fields(), **(defaults | fields))
+
+
+def make_member(
+    organization: Organization, role: str = Role.REVIEWER, username: str | None = None, **fields: Any
+) -> User:
+    """A person who logs in to the admin of one organization."""
+    user = User.objects.create_user(
+        username or f"member {next(_number)}", password="a long pass phrase", is_staff=True, **fields
+    )
+    Membership.objects.create(organization=organization, user=user, role=role)
+    return user
+
+
+def make_superuser(username: str | None = None) -> User:
+    return User.objects.create_superuser(username or f"root {next(_number)}", password="a long pass phrase")
+
+
+def make_intake(owner: Owner, client: Client | None = None, **fields: Any) -> IntakeRecord:
+    defaults = {"body_hash": "0" * 64, "message_count": 1, "state": "stored"}
+    return IntakeRecord.objects.create(
+        **owner_fields(owner), client=client or make_client(owner.organization), **(defaults | fields)
+    )

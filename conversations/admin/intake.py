@@ -1,0 +1,53 @@
+"""Intake records: what was accepted, and what became of each message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from conversations.models import IntakeRecord, Session
+from mirix.admin_base import OrganizationFilter, PageAdmin, display
+
+STATE_COLOURS = {"Queued": "info", "Stored": "success", "Partly stored": "warning", "Failed": "danger"}
+
+
+@admin.register(IntakeRecord)
+class IntakeRecordAdmin(PageAdmin):
+    """Accepted requests; nothing that was accepted is lost without a line here."""
+
+    page_template = "admin/conversations/intakerecord/page.html"
+    list_display = (
+        "id",
+        "end_user",
+        "client",
+        "organization",
+        "session_id",
+        "message_count",
+        "shown_state",
+        "created_at",
+    )
+    list_filter = ("state", OrganizationFilter)
+    list_select_related = ("organization", "end_user", "client")
+    search_fields = ("id", "session_id__startswith", "end_user__user_id")
+    ordering = ("-created_at", "id")
+    empty_title = "Nothing was sent yet"
+    empty_text = "Each request to POST /memory/add leaves a record here, with a report on every message."
+
+    @display(description="State", ordering="state", label=STATE_COLOURS)
+    def shown_state(self, obj: IntakeRecord) -> str:
+        """Return the state in a word."""
+        return obj.get_state_display()
+
+    def page_context(self, request: HttpRequest, obj: IntakeRecord) -> dict[str, Any]:
+        """Return the report, and the session that the turns went to."""
+        session = Session.objects.filter(
+            organization=obj.organization_id, end_user=obj.end_user_id, session_id=obj.session_id
+        ).first()
+        return {
+            "intake": obj,
+            "state_colour": STATE_COLOURS[obj.get_state_display()],
+            "session": session,
+            "report": obj.report if isinstance(obj.report, dict) else None,
+        }

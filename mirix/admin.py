@@ -1,0 +1,64 @@
+"""Admin pages of packages that we build on, shown to superusers alone: logins and the jobs of the worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
+from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from mirix.admin_base import (
+    AdminPasswordChangeForm,
+    CappedPaginator,
+    ThemedModelAdmin,
+    UserChangeForm,
+    UserCreationForm,
+)
+
+admin.site.unregister([User, Group, ProcrastinateJob])
+
+
+class SuperuserAdmin(ThemedModelAdmin):
+    """Pages of rows that belong to no organization."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Let superusers in alone."""
+        return bool(getattr(request.user, "is_superuser", False))
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Let superusers in alone."""
+        return self.has_module_permission(request)
+
+
+@admin.register(User)
+class UserAdmin(SuperuserAdmin, DjangoUserAdmin):
+    """People who log in; what they may do in an organization is their membership there."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
+    list_filter = ("is_active", "is_staff", "is_superuser")
+    filter_horizontal = ()
+    fieldsets = (
+        (None, {"fields": ("username", "password")}),
+        ("Person", {"fields": ("first_name", "last_name", "email")}),
+        ("Access", {"fields": ("is_active", "is_staff", "is_superuser")}),
+        ("Dates", {"fields": ("last_login", "date_joined")}),
+    )
+    readonly_fields = ("last_login", "date_joined")
+
+
+@admin.register(ProcrastinateJob)
+class JobAdmin(SuperuserAdmin, ProcrastinateJobAdmin):
+    """Jobs of the worker, of all organizations; to look at, since retrying is the worker's own duty."""
+
+    actions = None
+    list_filter = ("status", "queue_name")
+    ordering = ("-id",)
+    paginator = CappedPaginator
+    show_full_result_count = False

@@ -1,0 +1,228 @@
+"""What every admin page of this project shares; the one module that knows the theme, django-unfold.
+
+A member sees the rows of the organizations they belong to, a superuser sees all. Rows are written by
+services and by machines, so there are no forms here: a page shows, and what may be decided has a POST
+view of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.template.response import TemplateResponse
+from django.utils.functional import cached_property
+from unfold.admin import ModelAdmin as ThemedModelAdmin
+from unfold.decorators import display
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.sites import UnfoldAdminSite
+
+from mirix.text import clean_text
+
+__all__ = [
+    "AdminPasswordChangeForm",
+    "AdminSite",
+    "CappedPaginator",
+    "OrganizationFilter",
+    "PageAdmin",
+    "TenantAdmin",
+    "ThemedModelAdmin",
+    "UserChangeForm",
+    "UserCreationForm",
+    "display",
+    "organization_ids",
+    "roles",
+]
+
+MAX_ORGANIZATIONS_IN_FILTER = 200
+
+
+class AdminSite(UnfoldAdminSite):
+    """The admin of this project."""
+
+    index_title = "Overview"
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Answer 404: the theme's search keeps objects in the cache, and ours holds JSON alone."""
+        raise Http404
+
+
+def roles(request: HttpRequest) -> dict[str, str]:
+    """Return the user's role by organization id; one query per request, empty for strangers."""
+    kept = request.__dict__.get("_mirix_roles")
+    if kept is None:
+        user = request.user
+        kept = dict(user.memberships.values_list("organization_id", "role")) if user.is_authenticated else {}
+        request.__dict__["_mirix_roles"] = kept
+    return kept
+
+
+def organization_ids(request: HttpRequest) -> list[str] | None:
+    """Return the ids of the organizations whose rows the user may see; None stands for all."""
+    return None if getattr(request.user, "is_superuser", False) else sorted(roles(request))
+
+
+class CappedPaginator(Paginator):
+    """A paginator that stops counting at `cap`, so that a huge table costs what a small one does."""
+
+    cap = 10_000
+
+    @cached_property
+    def count(self) -> int:
+        """Return the number of rows, at most `cap`."""
+        rows: QuerySet = self.object_list  # type: ignore[assignment]
+        return rows.order_by().values("pk")[: self.cap].count()
+
+
+class OrganizationFilter(admin.SimpleListFilter):
+    """Filter by organization; offers those that the user may see, and nothing where there is but one."""
+
+    title = "organization"
+    parameter_name = "organization"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return (id, name) of the user's organizations."""
+        organizations = model_admin.organizations(request).order_by("name")
+        found = list(organizations.values_list("pk", "name")[:MAX_ORGANIZATIONS_IN_FILTER])
+        return found if len(found) > 1 else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        """Narrow the list to the chosen organization."""
+        return queryset.filter(organization=self.value()) if self.value() else queryset
+
+
+class TenantAdmin(ThemedModelAdmin):
+    """Read-only lists of rows that belong to an organization, limited to the user's own."""
+
+    organization_lookup = "organization"
+    """The path from a row to its organization's id."""
+    empty_title = "Nothing here yet"
+    empty_text = ""
+    empty_command = ""
+    """What an empty list says, and the command that would fill it."""
+
+    actions = None
+    list_per_page = 50
+    paginator = CappedPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    compressed_fields = True
+
+    def annotated(self, rows: QuerySet) -> QuerySet:
+        """Return `rows` with what the columns and the order of the list need."""
+        return rows
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        """Return the rows of the user's organizations."""
+        rows = self.annotated(self.model._default_manager.get_queryset())
+        allowed = organization_ids(request)
+        if allowed is not None:
+            rows = rows.filter(**{f"{self.organization_lookup}__in": allowed})
+        return rows.order_by(*self.get_ordering(request))
+
+    def organizations(self, request: HttpRequest) -> QuerySet:
+        """Return the organizations that the user may see."""
+        related = self.model._meta.get_field("organization").related_model
+        allowed = organization_ids(request)
+        return related.objects.all() if allowed is None else related.objects.filter(pk__in=allowed)
+
+    def organization_of(self, obj: Any) -> str:
+        """Return the id of the organization that `obj` belongs to."""
+        return obj.organization_id
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Let members and superusers see the app."""
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Let members see the rows of their organizations."""
+        allowed = organization_ids(request)
+        if allowed is None:
+            return True
+        return bool(allowed) if obj is None else self.organization_of(obj) in allowed
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Let nobody add rows by hand."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Let nobody edit rows by hand."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Let nobody delete rows by hand: erasure is a service of its own."""
+        return False
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the row, or None when it is not there or not the user's."""
+        if "\x00" in object_id:
+            return None
+        return super().get_object(request, object_id, from_field)
+
+    def _get_obj_does_not_exist_redirect(
+        self, request: HttpRequest, opts: Any, object_id: str
+    ) -> HttpResponse:
+        # Django redirects to the index; a row that is not there and one of a stranger are the same 404.
+        raise Http404
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        """Search with a term that PostgreSQL accepts."""
+        return super().get_search_results(request, queryset, clean_text(search_term))
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list; parameters lose what PostgreSQL would refuse."""
+        if any("\x00" in value for values in request.GET.lists() for value in values[1]):
+            query = request.GET.copy()
+            for name in query:
+                query.setlist(name, [clean_text(value) for value in query.getlist(name)])
+            request.GET = query  # type: ignore[assignment]
+        return super().changelist_view(request, extra_context)
+
+
+class PageAdmin(TenantAdmin):
+    """A list whose rows open as a page of their own instead of a form; a subclass names its template."""
+
+    page_template: str
+
+    def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
+        """Return what the page shows beside `original`, the row itself."""
+        return {}
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Show the page of one row. It only reads."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        obj = self.visible_object(request, object_id)
+        return self.page(request, obj, {})
+
+    def visible_object(self, request: HttpRequest, object_id: str) -> Any:
+        """Return the row that the user may see; 404 when it is missing or a stranger's."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        obj = self.get_object(request, unquote(object_id))
+        if obj is None:
+            raise Http404
+        return obj
+
+    def page(self, request: HttpRequest, obj: Any, extra: dict[str, Any], status: int = 200) -> HttpResponse:
+        """Render the row's page."""
+        request.current_app = self.admin_site.name
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "original": obj,
+            "title": str(obj),
+            "media": self.media,
+            **self.page_context(request, obj),
+            **extra,
+        }
+        return TemplateResponse(request, self.page_template, context, status=status)

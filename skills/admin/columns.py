@@ -1,0 +1,37 @@
+"""Cells of lists. Everything in them was written by models or callers, so `format_html` alone builds them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.timesince import timesince
+
+from mirix.text import shorten
+
+DESCRIPTION_CHARS = 110
+
+
+def two_lines(first: str, second: str) -> str:
+    """Return a cell with a title and, smaller, what it is about."""
+    return format_html(
+        '<span class="mx-cell">{}<small>{}</small></span>', first, shorten(second, DESCRIPTION_CHARS)
+    )
+
+
+def plus_minus(added: int, removed: int) -> str:
+    """Return the size of a change in words."""
+    return format_html('<span class="mx-plus">+{}</span> <span class="mx-minus">−{}</span>', added, removed)
+
+
+def age(moment: datetime | None) -> str:
+    """Return how long ago something was, in its largest unit."""
+    if moment is None:
+        return "–"
+    return f"{timesince(moment, timezone.now(), depth=1)} ago"
+
+
+def per_cent(share: float) -> str:
+    """Return a share of one in per cent."""
+    return f"{round(share * 100)} %"

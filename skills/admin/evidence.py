@@ -1,0 +1,51 @@
+"""Experiences as evidence: the lesson, how much it counts, and the words it rests on in their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from conversations.admin.marks import Excerpt, excerpt
+from conversations.admin.transcript import turn_url
+from skills.models import ExperienceType, SkillExperience
+
+KINDS = {ExperienceType.WORTH_LEARNING.value: "good", ExperienceType.WORTH_AVOIDING.value: "bad"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One supporting experience, ready for a page."""
+
+    experience: SkillExperience
+    kind: str
+    """`good` for what is worth learning, `bad` for what is worth avoiding."""
+    importance: int
+    credibility: int
+    """Both in per cent."""
+    excerpt: Excerpt | None
+    """The words around the quote; None when the turn is no longer kept."""
+    speaker: str
+    url: str
+    """The turn in its transcript."""
+
+
+def evidence_of(experience: SkillExperience) -> Evidence:
+    """Return an experience with the part of its turn that grounds it."""
+    turn = experience.turn
+    return Evidence(
+        experience=experience,
+        kind=KINDS[experience.experience_type],
+        importance=round(experience.importance * 100),
+        credibility=round(experience.credibility * 100),
+        excerpt=excerpt(turn.content, experience.quote) if turn else None,
+        speaker=turn.get_role_display() if turn else "",
+        url=turn_url(experience.session_id, turn.seq if turn else experience.turn_seq),
+    )
+
+
+def all_evidence(experiences: Iterable[SkillExperience]) -> list[Evidence]:
+    """Return the evidence in order of weight."""
+    return sorted(
+        map(evidence_of, experiences),
+        key=lambda item: (-item.experience.importance * item.experience.credibility, item.experience.pk),
+    )

@@ -1,0 +1,136 @@
+"""The navigation and the home page: how much waits, what is stuck, what there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+
+from conversations.models import IntakeRecord, IntakeState, Session, SessionState
+from mirix.admin_base import organization_ids
+from skills.admin.queue import ORDER, waiting, waiting_count, with_priority
+from skills.models import AutoDreamRun, RunState, Skill, SkillStatus
+
+MAX_BADGE = 99
+QUEUE_ON_HOME = 6
+
+
+def navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the groups of the sidebar; the queue says how much waits in it."""
+    proposals = _item("Proposals", "rate_review", "skills_skillrevision")
+    if count := waiting_count(request, MAX_BADGE + 1):
+        proposals |= {
+            "badge": f"{MAX_BADGE}+" if count > MAX_BADGE else str(count),
+            "badge_variant": "primary",
+        }
+    groups: list[dict[str, Any]] = [
+        {"items": [{"title": "Overview", "icon": "home", "link": reverse("admin:index")}]},
+        {
+            "title": "Review",
+            "items": [
+                proposals,
+                _item("Skills", "school", "skills_skill"),
+                _item("Experiences", "lightbulb", "skills_skillexperience"),
+            ],
+        },
+        {
+            "title": "Work",
+            "items": [
+                _item("Sessions", "forum", "conversations_session"),
+                _item("Intake", "move_to_inbox", "conversations_intakerecord"),
+                _item("Runs", "bedtime", "skills_autodreamrun"),
+                _item("Attempts", "psychology", "skills_distillationattempt"),
+            ],
+        },
+        {
+            "title": "Organization",
+            "items": [
+                _item("Organizations", "apartment", "tenants_organization"),
+                _item("Clients", "deployed_code", "tenants_client"),
+                _item("API keys", "key", "tenants_apikey"),
+                _item("End users", "person", "tenants_enduser"),
+                _item("Members", "group", "tenants_membership"),
+            ],
+        },
+    ]
+    if getattr(request.user, "is_superuser", False):
+        groups.append(
+            {
+                "title": "Installation",
+                "items": [
+                    _item("Logins", "manage_accounts", "auth_user"),
+                    _item("Jobs", "work_history", "procrastinate_procrastinatejob"),
+                ],
+            }
+        )
+    return groups
+
+
+def _item(title: str, icon: str, model: str) -> dict[str, Any]:
+    return {"title": title, "icon": icon, "link": reverse(f"admin:{model}_changelist")}
+
+
+def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Add the figures of the home page; each carries the address of the list it counts."""
+    sessions = _by(_seen(request, Session.objects.all()), "state")
+    skills = _by(_seen(request, Skill.objects.all()), "status")
+    queue = with_priority(waiting(request).select_related("organization", "end_user")).order_by(*ORDER)
+    context |= {
+        "figures": [
+            _figure(
+                "Proposals waiting", waiting_count(request, MAX_BADGE + 1), "skills_skillrevision", "", "call"
+            ),
+            _figure(
+                "Active skills",
+                skills.get(SkillStatus.ACTIVE, 0),
+                "skills_skill",
+                "?status__exact=active",
+                "",
+            ),
+            *(
+                _figure(
+                    f"Sessions {state.label.lower()}",
+                    sessions.get(state, 0),
+                    "conversations_session",
+                    f"?state__exact={state.value}",
+                    "alarm" if state == SessionState.DEAD else "",
+                )
+                for state in SessionState
+            ),
+            _figure(
+                "Intake failed",
+                _seen(request, IntakeRecord.objects.filter(state=IntakeState.FAILED)).count(),
+                "conversations_intakerecord",
+                f"?state__exact={IntakeState.FAILED.value}",
+                "alarm",
+            ),
+        ],
+        "queue": list(queue[:QUEUE_ON_HOME]),
+        "running": list(
+            _seen(request, AutoDreamRun.objects.filter(state=RunState.RUNNING)).select_related("end_user")[
+                :10
+            ]
+        ),
+        "nothing_yet": not sessions,
+    }
+    return context
+
+
+def _seen(request: HttpRequest, rows: QuerySet) -> QuerySet:
+    allowed = organization_ids(request)
+    return rows if allowed is None else rows.filter(organization__in=allowed)
+
+
+def _by(rows: QuerySet, field: str) -> dict[str, int]:
+    return dict(rows.order_by().values_list(field).annotate(Count("pk")))
+
+
+def _figure(label: str, number: int, model: str, query: str, tone: str) -> dict[str, Any]:
+    return {
+        "label": label,
+        "number": number,
+        "url": reverse(f"admin:{model}_changelist") + query,
+        "tone": tone if number else "",
+    }

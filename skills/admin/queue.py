@@ -1,0 +1,81 @@
+"""The queue of proposals: which ones a user sees, in what order, and what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, F, FloatField, IntegerField, Max, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+
+from mirix.admin_base import organization_ids, roles
+from mirix.tenants.models import Role
+from skills.models import RevisionState, SkillExperience, SkillRevision
+
+DECIDING_ROLES = frozenset({Role.REVIEWER.value, Role.ADMINISTRATOR.value})
+MAX_QUEUE = 500
+"""How far the queue is walked for the place of a proposal in it."""
+
+
+def may_decide(request: HttpRequest, revision: SkillRevision) -> bool:
+    """Return whether the user may approve and reject this revision."""
+    if getattr(request.user, "is_superuser", False):
+        return True
+    return roles(request).get(revision.organization_id) in DECIDING_ROLES
+
+
+def with_priority(revisions: QuerySet) -> QuerySet:
+    """Annotate `priority`, the best importance × credibility of the evidence, and `evidence_count`."""
+    support = SkillExperience.objects.filter(revisions=OuterRef("pk")).order_by().values("revisions")
+    best = support.annotate(best=Max(F("importance") * F("credibility"))).values("best")
+    count = support.annotate(n=Count("pk")).values("n")
+    return revisions.annotate(
+        priority=Coalesce(Subquery(best), Value(0.0), output_field=FloatField()),
+        evidence_count=Coalesce(Subquery(count), Value(0), output_field=IntegerField()),
+    )
+
+
+ORDER = ("-priority", "-evidence_count", "created_at", "id")
+
+
+def waiting(request: HttpRequest) -> QuerySet:
+    """Return the proposals that wait in the user's organizations, without order."""
+    proposals = SkillRevision.objects.filter(state=RevisionState.PROPOSED)
+    allowed = organization_ids(request)
+    return proposals if allowed is None else proposals.filter(organization__in=allowed)
+
+
+def waiting_count(request: HttpRequest, at_most: int) -> int:
+    """Return how many proposals wait, counted up to `at_most`; once per request."""
+    kept = request.__dict__.get("_mirix_waiting")
+    if kept is None:
+        kept = request.__dict__["_mirix_waiting"] = waiting(request).values("pk")[:at_most].count()
+    return kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a proposal stands in the queue; `number` is None when it does not wait any more."""
+
+    number: int | None
+    total: int
+    previous: str | None
+    next: str | None
+
+
+def place_of(request: HttpRequest, revision: SkillRevision) -> Place:
+    """Return the place of a proposal in the user's queue, and the ids of its neighbours.
+
+    After the last comes the first; a revision that was decided points at the head of the queue.
+    """
+    ids = list(with_priority(waiting(request)).order_by(*ORDER).values_list("pk", flat=True)[:MAX_QUEUE])
+    if revision.pk not in ids:
+        return Place(number=None, total=len(ids), previous=None, next=ids[0] if ids else None)
+    here = ids.index(revision.pk)
+    alone = len(ids) == 1
+    return Place(
+        number=here + 1,
+        total=len(ids),
+        previous=None if alone else ids[here - 1],
+        next=None if alone else ids[(here + 1) % len(ids)],
+    )

@@ -1,0 +1,50 @@
+"""What a reviewer reads before deciding: what changes, why, and what to watch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skills.admin.evidence import all_evidence
+from skills.content import Content
+from skills.models import RevisionState, SkillRevision
+from skills.review.diffs import changed_words, field_diffs
+from skills.review.risks import RISK_LABELS
+
+FIELD_LABELS = {
+    "name": "Name",
+    "entry_type": "Kind",
+    "description": "Description",
+    "instructions": "Instructions",
+    "triggers": "Triggers",
+    "examples": "Examples",
+    "filter_tags": "Filter tags",
+}
+
+
+def review_context(revision: SkillRevision, before: Content | None) -> dict[str, Any]:
+    """Return what the page of a revision shows."""
+    diffs = field_diffs(before, Content.of(revision))
+    added, removed = changed_words(diffs)
+    experiences = revision.experiences.select_related("turn", "session")
+    return {
+        "revision": revision,
+        "skill": revision.skill,
+        "is_new": before is None,
+        "waits": revision.state == RevisionState.PROPOSED,
+        "diffs": [(FIELD_LABELS[diff.field], diff) for diff in diffs if diff.changed],
+        "unchanged": [(FIELD_LABELS[diff.field], diff) for diff in diffs if not diff.changed],
+        "added": added,
+        "removed": removed,
+        "risks": [RISK_LABELS.get(flag, flag) for flag in revision.risk_flags],
+        "evidence": all_evidence(experiences),
+        "decisions": revision.decisions.order_by("created_at", "id"),
+        "successor": SkillRevision.objects.filter(supersedes=revision).first(),
+        "moved": _moved(revision),
+    }
+
+
+def _moved(revision: SkillRevision) -> bool:
+    """Whether the skill was published anew since the proposal was made, so that approval is refused."""
+    if revision.state != RevisionState.PROPOSED or revision.skill is None:
+        return False
+    return revision.skill.current_revision_id != revision.base_id

@@ -1,0 +1,244 @@
+"""The queue of proposals, and the screen on which one is decided.
+
+Approve and reject are views of their own that take POST alone; opening a page never changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+
+from mirix.admin_base import OrganizationFilter, PageAdmin, display
+from skills.admin.columns import age, plus_minus, two_lines
+from skills.admin.queue import ORDER, may_decide, place_of, with_priority
+from skills.admin.review import review_context
+from skills.content import Content
+from skills.models import RevisionState, SkillRevision
+from skills.review.diffs import changed_words, field_diffs
+from skills.review.errors import ReasonRequired, ReviewError
+from skills.review.publishing import approve, reject
+from skills.review.risks import RISK_LABELS
+
+ACTION_COLOURS = {"Create": "success", "Edit": "info", "Archive": "warning", "Rollback": "warning"}
+ALL = "all"
+
+
+class StateFilter(admin.SimpleListFilter):
+    """What waits for a decision, unless another state is asked for."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return every state but the default one, and all of them."""
+        rest = [
+            (str(value), str(label))
+            for value, label in RevisionState.choices
+            if value != RevisionState.PROPOSED
+        ]
+        return [*rest, (ALL, "All revisions")]
+
+    def choices(self, changelist: Any) -> Any:
+        """Name the default for what it is."""
+        choices = list(super().choices(changelist))
+        choices[0]["display"] = RevisionState.PROPOSED.label
+        return choices
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        """Filter by state; without a choice, what waits."""
+        chosen = self.value() or RevisionState.PROPOSED.value
+        return queryset if chosen == ALL else queryset.filter(state=chosen)
+
+
+class RiskFilter(admin.SimpleListFilter):
+    """With or without anything to watch."""
+
+    title = "risk flags"
+    parameter_name = "risk"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Offer some and none."""
+        return [("some", "Something to watch"), ("none", "Nothing to watch")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        """Filter by whether the revision carries flags."""
+        match self.value():
+            case "some":
+                return queryset.exclude(risk_flags=[])
+            case "none":
+                return queryset.filter(risk_flags=[])
+        return queryset
+
+
+@admin.register(SkillRevision)
+class RevisionAdmin(PageAdmin):
+    """Proposals first; every other revision by the filter."""
+
+    page_template = "admin/skills/skillrevision/page.html"
+    list_filter = (StateFilter, "action", RiskFilter, "author_kind", OrganizationFilter)
+    list_select_related = ("organization", "end_user", "skill", "base")
+    search_fields = ("name", "description", "id", "run__id")
+    empty_title = "Nothing waits for you"
+    empty_text = (
+        "Every proposal is decided. New ones appear when an auto dream has read sealed sessions and found "
+        "something worth teaching."
+    )
+    empty_command = "./run auto_dream --organization ORGANIZATION --user USER"
+
+    def annotated(self, rows: QuerySet) -> QuerySet:
+        """Add priority and evidence."""
+        return with_priority(rows)
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """Put the most important first in the queue, the newest elsewhere."""
+        return ("-created_at", "id") if request.GET.get("state") else ORDER
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        """Show the state only where it differs from row to row."""
+        state = ("shown_state",) if request.GET.get("state") else ()
+        return (
+            "proposal",
+            "shown_action",
+            "change",
+            "evidence",
+            "watch",
+            "author",
+            *state,
+            "owner",
+            "waiting",
+        )
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Call the queue by its name."""
+        title = "Revisions" if request.GET.get("state") else "Proposals"
+        return super().changelist_view(request, {"title": title} | (extra_context or {}))
+
+    @display(description="Skill", ordering="name")
+    def proposal(self, obj: SkillRevision) -> str:
+        """Return the name and when to use it."""
+        return two_lines(obj.name, obj.description)
+
+    @display(description="Action", ordering="action", label=ACTION_COLOURS)
+    def shown_action(self, obj: SkillRevision) -> str:
+        """Return what it does to its skill."""
+        return obj.get_action_display()
+
+    @display(description="Words")
+    def change(self, obj: SkillRevision) -> str:
+        """Return how many words come and go."""
+        return plus_minus(*changed_words(field_diffs(text_before(obj), Content.of(obj))))
+
+    @display(description="Evidence", ordering="evidence_count")
+    def evidence(self, obj: Any) -> int:
+        """Return how many experiences support it."""
+        return obj.evidence_count
+
+    @display(description="To watch")
+    def watch(self, obj: SkillRevision) -> str:
+        """Return how many risk flags it carries; their words show on hovering."""
+        if not obj.risk_flags:
+            return "–"
+        words = "; ".join(RISK_LABELS.get(flag, flag) for flag in obj.risk_flags)
+        return format_html(
+            '<span class="mx-badge mx-badge--warning" title="{}">{}</span>', words, len(obj.risk_flags)
+        )
+
+    @display(description="By", ordering="author_kind")
+    def author(self, obj: SkillRevision) -> str:
+        """Return what kind of author wrote it."""
+        return obj.get_author_kind_display()
+
+    @display(description="State", ordering="state")
+    def shown_state(self, obj: SkillRevision) -> str:
+        """Return the state in a word."""
+        return obj.get_state_display()
+
+    @display(description="Owner", ordering="end_user")
+    def owner(self, obj: SkillRevision) -> str:
+        """Return the end user and the organization."""
+        return two_lines(obj.end_user.user_id, obj.organization.name)
+
+    @display(description="Age", ordering="created_at")
+    def waiting(self, obj: SkillRevision) -> str:
+        """Return since when it is there."""
+        return age(obj.created_at)
+
+    # ---- The screen of one proposal, and its two decisions --------------------------------------
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the two decisions."""
+        wrap = self.admin_site.admin_view
+        return [
+            path("<path:object_id>/approve/", wrap(self.approve_view), name="skills_skillrevision_approve"),
+            path("<path:object_id>/reject/", wrap(self.reject_view), name="skills_skillrevision_reject"),
+            *super().get_urls(),
+        ]
+
+    def page_context(self, request: HttpRequest, obj: SkillRevision) -> dict[str, Any]:
+        """Return what changes, why, what to watch, and whether the user decides."""
+        return review_context(obj, text_before(obj)) | {
+            "place": place_of(request, obj),
+            "may_decide": may_decide(request, obj),
+        }
+
+    def approve_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Publish the proposal, then show the next one."""
+
+        def publish(revision: SkillRevision) -> str:
+            skill = approve(revision=revision, decided_by=request.user)  # type: ignore[arg-type]
+            url = reverse("admin:skills_skill_change", args=[skill.pk])
+            return format_html('Published <a href="{}">{}</a> {}.', url, skill.name, skill.version)
+
+        return self._decide(request, object_id, publish, log="Approved")
+
+    def reject_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Turn the proposal down with a reason, then show the next one."""
+
+        def turn_down(revision: SkillRevision) -> str:
+            reject(revision=revision, decided_by=request.user, reason=request.POST.get("reason", ""))  # type: ignore[arg-type]
+            return format_html("Rejected {}.", revision.name)
+
+        return self._decide(request, object_id, turn_down, log="Rejected")
+
+    def _decide(
+        self, request: HttpRequest, object_id: str, decide: Callable[[SkillRevision], str], *, log: str
+    ) -> HttpResponse:
+        """Let a service decide; whatever it refuses is said on the proposal's page, in its own words."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        revision = self.visible_object(request, object_id)
+        if not may_decide(request, revision):
+            raise PermissionDenied
+        here = reverse("admin:skills_skillrevision_change", args=[revision.pk])
+        if revision.state != RevisionState.PROPOSED:
+            messages.warning(request, f"Nothing was changed: {revision.name} is decided already, see below.")
+            return HttpResponseRedirect(here)
+        following = place_of(request, revision).next
+        try:
+            with transaction.atomic():
+                message = decide(revision)
+                self.log_change(request, revision, log)
+        except ReasonRequired as error:
+            return self.page(request, revision, {"reason_error": str(error)}, status=400)
+        except ReviewError as error:
+            messages.warning(request, f"Nothing was changed. {error}")
+            return HttpResponseRedirect(here)
+        messages.success(request, message)
+        if following is None:
+            return HttpResponseRedirect(reverse("admin:skills_skillrevision_changelist"))
+        return HttpResponseRedirect(reverse("admin:skills_skillrevision_change", args=[following]))
+
+
+def text_before(revision: SkillRevision) -> Content | None:
+    """Return what a revision is compared with: the skill of today while it waits, its base afterwards."""
+    if revision.state == RevisionState.PROPOSED:
+        return Content.of(revision.skill) if revision.skill else None
+    return Content.of(revision.base) if revision.base else None

@@ -1,0 +1,74 @@
+"""Sessions again, with what was learned from them: pins on the turns, and the attempts of the distiller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.urls import reverse
+
+from conversations.admin.sessions import SessionAdmin
+from conversations.admin.transcript import Pin, turn_url
+from conversations.models import ConversationMessage, Session
+from mirix.admin_base import display
+from skills.admin.evidence import KINDS
+from skills.models import SkillExperience
+
+MAX_ATTEMPTS_SHOWN = 20
+
+admin.site.unregister(Session)
+
+
+@admin.register(Session)
+class LearnedSessionAdmin(SessionAdmin):
+    """The list with a count of lessons, the transcript with the lessons where they were learned."""
+
+    page_template = "admin/skills/session/page.html"
+    list_display = (
+        "session_id",
+        "end_user",
+        "organization",
+        "shown_state",
+        "turn_count",
+        "lessons",
+        "last_turn_at",
+    )
+
+    def annotated(self, rows: QuerySet) -> QuerySet:
+        """Count the experiences of each session."""
+        found = SkillExperience.objects.filter(session=OuterRef("pk")).order_by().values("session")
+        count = Subquery(found.annotate(n=Count("pk")).values("n"))
+        return rows.annotate(lesson_count=Coalesce(count, Value(0), output_field=IntegerField()))
+
+    @display(description="Experiences", ordering="lesson_count")
+    def lessons(self, obj: Any) -> int:
+        """Return how many experiences came of it."""
+        return obj.lesson_count
+
+    def pins(self, request: HttpRequest, session: Session, turns: Sequence[ConversationMessage]) -> list[Pin]:
+        """Return the experiences, on the turns they came from."""
+        seqs = [turn.seq for turn in turns]
+        experiences = SkillExperience.objects.filter(session=session, turn_seq__in=seqs).order_by("id")
+        return [
+            Pin(
+                seq=experience.turn_seq or 0,
+                title=experience.title,
+                kind="success" if KINDS[experience.experience_type] == "good" else "warning",
+                label=experience.get_experience_type_display(),
+                quote=experience.quote,
+                url=reverse("admin:skills_skillexperience_change", args=[experience.pk]),
+            )
+            for experience in experiences
+        ]
+
+    def page_context(self, request: HttpRequest, obj: Session) -> dict[str, Any]:
+        """Add what was learned, each lesson with the address of its turn, and the attempts."""
+        experiences = SkillExperience.objects.filter(session=obj).order_by("turn_seq", "id")
+        return super().page_context(request, obj) | {
+            "learned": [(experience, turn_url(obj.pk, experience.turn_seq)) for experience in experiences],
+            "attempts": obj.distillation_attempts.order_by("-created_at", "id")[:MAX_ATTEMPTS_SHOWN],
+        }

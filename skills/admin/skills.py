@@ -1,0 +1,72 @@
+"""Skills: what agents retrieve now, every version before it, and the evidence behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from mirix.admin_base import OrganizationFilter, PageAdmin, display
+from skills.admin.columns import age, two_lines
+from skills.admin.evidence import all_evidence
+from skills.models import RevisionState, Skill, SkillExperience
+
+STATUS_COLOURS = {"Active": "success", "Archived": "info", "Quarantined": "danger"}
+REVISION_COLOURS = {
+    RevisionState.PROPOSED.value: "info",
+    RevisionState.PUBLISHED.value: "success",
+    RevisionState.REJECTED.value: "danger",
+    RevisionState.SUPERSEDED.value: "plain",
+}
+MAX_REVISIONS = 100
+MAX_EVIDENCE = 50
+
+
+@admin.register(Skill)
+class SkillAdmin(PageAdmin):
+    """Published skills; review alone writes them."""
+
+    page_template = "admin/skills/skill/page.html"
+    list_display = ("skill", "version", "shown_status", "entry_type", "end_user", "organization", "updated")
+    list_filter = ("status", "entry_type", OrganizationFilter)
+    list_select_related = ("organization", "end_user")
+    search_fields = ("name", "description", "id")
+    ordering = ("-created_at", "id")
+    empty_title = "No skill yet"
+    empty_text = "Skills are proposals that a person approved. See what waits in Proposals."
+
+    @display(description="Skill", ordering="name")
+    def skill(self, obj: Skill) -> str:
+        """Return the name and when to use it."""
+        return two_lines(obj.name, obj.description)
+
+    @display(description="Status", ordering="status", label=STATUS_COLOURS)
+    def shown_status(self, obj: Skill) -> str:
+        """Return whether search finds it."""
+        return obj.get_status_display()
+
+    @display(description="Updated", ordering="updated_at")
+    def updated(self, obj: Skill) -> str:
+        """Return how long ago that was."""
+        return age(obj.updated_at)
+
+    def page_context(self, request: HttpRequest, obj: Skill) -> dict[str, Any]:
+        """Return its past, and the experiences that its published versions rest on."""
+        revisions = obj.revisions.select_related("author").order_by("-created_at", "id")[:MAX_REVISIONS]
+        support = (
+            SkillExperience.objects.filter(
+                pk__in=SkillExperience.objects.filter(
+                    revisions__skill=obj, revisions__state=RevisionState.PUBLISHED
+                ).values("pk")
+            )
+            .select_related("turn", "session")
+            .order_by("-created_at", "id")[:MAX_EVIDENCE]
+        )
+        return {
+            "skill": obj,
+            "status_colour": STATUS_COLOURS[obj.get_status_display()],
+            "revisions": [(revision, REVISION_COLOURS[revision.state]) for revision in revisions],
+            "evidence": all_evidence(support),
+            "waiting": obj.revisions.filter(state=RevisionState.PROPOSED).first(),
+        }

@@ -1,0 +1,262 @@
+"""Every page of the admin, walked through the registry: it opens, costs no more with more rows, and keeps
+strangers out. The table of rows below must grow with the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from mirix.tenants.models import ApiKey, Membership
+from mirix.tenants.owners import Owner
+from tests.factories import (
+    make_attempt,
+    make_client,
+    make_experience,
+    make_intake,
+    make_key,
+    make_member,
+    make_organization,
+    make_owner,
+    make_proposal,
+    make_run,
+    make_session,
+    make_skill,
+    make_superuser,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def _proposal(owner: Owner) -> Any:
+    proposal = make_proposal(owner, skill=make_skill(owner), run=make_run(owner), risk_flags=["new_address"])
+    proposal.experiences.add(make_experience(owner), make_experience(owner))
+    return proposal
+
+
+def _attempt(owner: Owner) -> Any:
+    return make_attempt(make_run(owner), make_session(owner))
+
+
+def _key(owner: Owner) -> Any:
+    make_key(make_client(owner.organization))
+    return ApiKey.objects.latest("created_at")
+
+
+def _end_user(owner: Owner) -> Any:
+    return make_owner(owner.organization).end_user
+
+
+ROWS: dict[str, Callable[[Owner], Any]] = {
+    "tenants.organization": lambda owner: owner.organization,
+    "tenants.client": lambda owner: make_client(owner.organization),
+    "tenants.apikey": _key,
+    "tenants.enduser": _end_user,
+    "tenants.membership": lambda owner: make_member(owner.organization).memberships.get(),
+    "conversations.session": lambda owner: make_session(owner, [{"role": "user", "content": "Hello"}]),
+    "conversations.intakerecord": make_intake,
+    "skills.skill": make_skill,
+    "skills.skillrevision": _proposal,
+    "skills.skillexperience": make_experience,
+    "skills.autodreamrun": make_run,
+    "skills.distillationattempt": _attempt,
+}
+SUPERUSERS_ONLY = {"auth.user", "procrastinate.procrastinatejob"}
+WITHOUT_OWNER: dict[str, Callable[[], Any]] = {
+    "auth.user": make_superuser,
+    "procrastinate.procrastinatejob": lambda: None,
+}
+
+
+def as_user(user: User) -> Browser:
+    browser = Browser()
+    browser.force_login(user)
+    return browser
+
+
+def changelist(label: str) -> str:
+    return reverse("admin:{}_{}_changelist".format(*label.split(".")))
+
+
+def page(label: str, pk: str) -> str:
+    return reverse("admin:{}_{}_change".format(*label.split(".")), args=[pk])
+
+
+def test_every_registered_model_is_in_the_table():
+    registered = {model._meta.label_lower for model in admin.site._registry}
+    assert registered == set(ROWS) | SUPERUSERS_ONLY
+
+
+@pytest.mark.parametrize("label", sorted(ROWS))
+def test_a_superuser_opens_list_and_page(label, owner):
+    row = ROWS[label](owner)
+    browser = as_user(make_superuser())
+    assert browser.get(changelist(label)).status_code == 200
+    response = browser.get(page(label, row.pk))
+    assert response.status_code == 200
+    assert str(row) in response.content.decode() or row._meta.model is ApiKey
+    assert browser.get(changelist(label) + "?q=x%00y").status_code == 200
+
+
+@pytest.mark.parametrize("label", sorted(SUPERUSERS_ONLY))
+def test_rows_without_an_organization_are_for_superusers(label, owner):
+    assert as_user(make_superuser()).get(changelist(label)).status_code == 200
+    assert as_user(make_member(owner.organization, "administrator")).get(changelist(label)).status_code == 403
+
+
+@pytest.mark.parametrize("role", ["reviewer", "operator", "administrator"])
+@pytest.mark.parametrize("label", sorted(ROWS))
+def test_a_member_reads_the_rows_of_the_own_organization_and_writes_none(label, role, owner):
+    row = ROWS[label](owner)
+    browser = as_user(make_member(owner.organization, role))
+    assert row.pk in browser.get(changelist(label)).content.decode()
+    assert browser.get(page(label, row.pk)).status_code == 200
+    before = type(row).objects.filter(pk=row.pk).values().get()
+    assert browser.post(page(label, row.pk), {"name": "changed"}).status_code in (403, 405)
+    assert browser.get(page(label, row.pk).replace("change", "delete")).status_code == 403
+    assert browser.post(page(label, row.pk).replace("change", "delete"), {"post": "yes"}).status_code == 403
+    assert browser.get(changelist(label) + "add/").status_code == 403
+    assert type(row).objects.filter(pk=row.pk).values().get() == before
+
+
+@pytest.mark.parametrize("label", sorted(ROWS))
+def test_a_stranger_sees_an_empty_list_and_no_page(label, owner, stranger):
+    row = ROWS[label](owner)
+    browser = as_user(make_member(stranger.organization, "administrator"))
+    assert row.pk not in browser.get(changelist(label)).content.decode()
+    foreign = browser.get(page(label, row.pk))
+    missing = browser.get(page(label, "nothing"))
+    assert (foreign.status_code, missing.status_code) == (404, 404)
+    assert foreign.content == missing.content
+    assert browser.get(page(label, row.pk).replace("change", "history")).status_code == 404
+    # Deleting is refused before anybody looks whether the row is there.
+    for pk in (row.pk, "nothing"):
+        assert browser.get(page(label, pk).replace("change", "delete")).status_code == 403
+
+
+@pytest.mark.parametrize("label", sorted(ROWS))
+def test_a_person_without_membership_is_refused(label, owner):
+    row = ROWS[label](owner)
+    browser = as_user(User.objects.create_user("nobody", is_staff=True))
+    assert browser.get(changelist(label)).status_code == 403
+    assert browser.get(page(label, row.pk)).status_code in (403, 404)
+
+
+@pytest.mark.parametrize("label", sorted(ROWS))
+def test_who_is_not_logged_in_is_sent_to_the_login(label, owner):
+    row = ROWS[label](owner)
+    for url in (changelist(label), page(label, row.pk)):
+        response = Browser().get(url)
+        assert response.status_code == 302
+        assert response["Location"].startswith(reverse("admin:login"))
+
+
+@pytest.mark.parametrize("label", sorted(set(ROWS) - {"tenants.organization"}))
+def test_a_list_of_twenty_costs_as_many_queries_as_a_list_of_one(label, owner):
+    browser = as_user(make_superuser())
+    make_organization("a second one, so that the filter shows")
+    ROWS[label](owner)
+    browser.get(changelist(label))
+    with CaptureQueriesContext(
+        connection,
+    ) as one:
+        assert browser.get(changelist(label)).status_code == 200
+    for _ in range(19):
+        ROWS[label](make_owner(owner.organization))
+    with CaptureQueriesContext(connection) as twenty:
+        assert browser.get(changelist(label)).status_code == 200
+    assert len(twenty) == len(one), "\n".join(query["sql"] for query in twenty.captured_queries)
+
+
+def test_the_list_of_organizations_costs_the_same_with_more_of_them(owner):
+    browser = as_user(make_superuser())
+    with CaptureQueriesContext(connection) as one:
+        browser.get(changelist("tenants.organization"))
+    for _ in range(19):
+        make_owner()
+    with CaptureQueriesContext(connection) as twenty:
+        browser.get(changelist("tenants.organization"))
+    assert len(twenty) == len(one)
+
+
+def test_the_organization_filter_names_no_foreign_organization(owner, stranger):
+    member = make_member(owner.organization)
+    Membership.objects.create(user=member, organization=make_organization("second of mine"), role="reviewer")
+    response = as_user(member).get(
+        changelist("conversations.session"), {"organization": stranger.organization.pk}
+    )
+    assert "second of mine" in response.content.decode()
+    assert stranger.organization.name not in response.content.decode()
+
+
+def test_autocomplete_is_scoped_like_the_list(owner, stranger):
+    make_session(owner)
+    assert (
+        as_user(make_member(stranger.organization))
+        .get(
+            reverse("admin:autocomplete"),
+            {
+                "app_label": "conversations",
+                "model_name": "conversationmessage",
+                "field_name": "session",
+                "term": "s",
+            },
+        )
+        .json()["results"]
+        == []
+    )
+
+
+def test_an_api_key_page_holds_no_secret(owner):
+    make_key(make_client(owner.organization))
+    key = ApiKey.objects.get()
+    browser = as_user(make_superuser())
+    shown = (
+        browser.get(page("tenants.apikey", key.pk)).content
+        + browser.get(changelist("tenants.apikey")).content
+    )
+    assert key.secret_hash.encode() not in shown
+
+
+def test_empty_lists_say_what_to_do_next(owner):
+    text = as_user(make_superuser()).get(changelist("conversations.session")).content.decode()
+    assert "No session yet" in text
+    assert "./run import_sessions" in text
+    text = as_user(make_superuser()).get(changelist("conversations.session") + "?q=zzz").content.decode()
+    assert "Nothing matches" in text
+
+
+def test_no_page_asks_another_host(owner):
+    browser = as_user(make_superuser())
+    proposal = _proposal(owner)
+    for url in (reverse("admin:index"), page("skills.skillrevision", proposal.pk), reverse("admin:login")):
+        text = browser.get(url).content.decode()
+        assert "//fonts." not in text
+        assert 'src="http' not in text
+        assert 'href="http' not in text
+
+
+def test_the_models_shown_are_all_the_apps_have(owner):
+    """A model that nobody can look at is named here on purpose."""
+    hidden = {
+        "tenants.organizationsettings",
+        "conversations.conversationmessage",
+        "skills.skilldocument",
+        "skills.skillposting",
+        "skills.reviewdecision",
+    }
+    shown = {model._meta.label_lower for model in admin.site._registry}
+    ours = {
+        model._meta.label_lower
+        for app in ("tenants", "conversations", "skills")
+        for model in apps.get_app_config(app).get_models()
+    }
+    assert ours - shown == hidden
