@@ -110,11 +110,36 @@ class Server:
                 return
             try:
                 fcntl.flock(membership, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._stop()
+                self.stop()
             except BlockingIOError:
                 pass  # others use it, and the last of them will stop it
             finally:
                 os.close(membership)
+
+    def running(self) -> bool:
+        """Tell whether any process of the server exists."""
+        with self._opened("postgres.alive") as alive:
+            try:
+                fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
+    def stop(self) -> None:
+        """Stop the server, whoever uses it; `leave` calls it when nobody does."""
+        lines = self._pid_file()
+        if not lines or not self.running():
+            return
+        for how in (signal.SIGINT, signal.SIGQUIT):  # a fast shutdown, then an immediate one
+            with suppress(ProcessLookupError):
+                os.kill(int(lines[0]), how)
+            deadline = time.monotonic() + PATIENCE_SECONDS / 2
+            while self.running():
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(PAUSE_SECONDS)
+            else:
+                return
 
     def _rejoin(self) -> None:
         """Take a lock of the fork's own: the inherited one is its parent's too, who may end it for both."""
@@ -169,7 +194,7 @@ class Server:
         """Wait until the server answers (its socket's folder), or none of its processes is left (None)."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
-            if (folder := self._answering()) or not self._alive():
+            if (folder := self._answering()) or not self.running():
                 return folder
             time.sleep(PAUSE_SECONDS)
         raise EmbeddedServerError(f"PostgreSQL in {self.data} runs, but does not answer (see {self.log}).")
@@ -180,15 +205,6 @@ class Server:
             return None
         conninfo = make_conninfo(**_address(Path(lines[4])), connect_timeout=2)
         return Path(lines[4]) if pq.PGconn.ping(conninfo.encode()) == pq.Ping.OK else None
-
-    def _alive(self) -> bool:
-        """Tell whether any process of the server exists."""
-        with self._opened("postgres.alive") as alive:
-            try:
-                fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-        return False
 
     def _pid_file(self) -> list[str]:
         """Return the server's pid file.
@@ -228,22 +244,6 @@ class Server:
         postgres: list[str | Path] = [binaries() / "postgres", "-D", self.data, "-k", folder, *SERVER_OPTIONS]
         # The shell leaves at once: a server that is nobody's child becomes nobody's zombie.
         self._run(["/bin/sh", "-c", '"$@" &', "sh", *postgres], account)
-
-    def _stop(self) -> None:
-        """Stop the server; nobody else uses it, or can start it meanwhile."""
-        lines = self._pid_file()
-        if not lines or not self._alive():
-            return
-        for how in (signal.SIGINT, signal.SIGQUIT):  # a fast shutdown, then an immediate one
-            with suppress(ProcessLookupError):
-                os.kill(int(lines[0]), how)
-            deadline = time.monotonic() + PATIENCE_SECONDS / 2
-            while self._alive():
-                if time.monotonic() > deadline:
-                    break
-                time.sleep(PAUSE_SECONDS)
-            else:
-                return
 
     def _run(self, command: Sequence[str | Path], account: Account) -> int:
         """Run a program of the server to its end, as `account`; what it starts keeps `postgres.alive`."""
