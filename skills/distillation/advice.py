@@ -21,6 +21,7 @@ _DO = {
     Kind.AS_SINGLE: "pass {name} as a single value",
     Kind.CASE: "write {name} as {after}",
     Kind.TRIMMED: "trim the white space around {name}",
+    Kind.WHITE_SPACE: "mind the white space in {name}",
     Kind.DATE_FORMAT: "write {name} {format}",
     Kind.PREFIX: "give {name} with {affix} in front",
     Kind.WITHOUT_PREFIX: "give {name} without {affix} in front",
@@ -79,14 +80,32 @@ def avoid(change: Change, tool: str) -> str:
     return _filled(template, change, tool=code(tool, 60)) if template else ""
 
 
-def contrast(change: Change) -> str:
-    """Return both values in one clause: ```payment_id` was `b` instead of `a```."""
+def avoid_all(changes: Sequence[Change], tool: str) -> str:
+    """Return what not to do where form is what was wrong; "" where it was the values."""
+    if len(changes) == 1:
+        return avoid(changes[0], tool)
+    missing = [code(leaf(change), 40) for change in changes if change.kind is Kind.ADDED]
+    surplus = [code(leaf(change), 40) for change in changes if change.kind is Kind.REMOVED]
+    parts = [f"with {listing(surplus)}"] if surplus else []
+    parts += [f"without {listing(missing)}"] if missing else []
+    return f"call {code(tool, 60)} {listing(parts, 'or')}" if parts else ""
+
+
+def contrast(change: Change, *, brief: bool = False) -> str:
+    """Return both values in one clause: ```payment_id` was `b` instead of `a```.
+
+    Of lists that grew or shrank, `brief` gives the number of entries only.
+    """
     name = code(change.argument, 80)
     match change.kind:
         case Kind.ADDED:
             return f"{name} was given as {value(change.after)}"
         case Kind.REMOVED:
             return f"{name} ({value(change.before)}) was left out"
+        case Kind.WHITE_SPACE:
+            return f"{name} was the same text with other white space: {_indented(change)}"
+        case Kind.FEWER_ENTRIES | Kind.MORE_ENTRIES if brief:
+            return f"{name} {_resized(change)}"
         case Kind.FEWER_ENTRIES:
             return f"{name} {_resized(change)}: {_kept(change.after)}{_moved(change, 'left out')}"
         case Kind.MORE_ENTRIES:
@@ -94,9 +113,9 @@ def contrast(change: Change) -> str:
     return f"{name} was {_shown(change, change.after)} instead of {_shown(change, change.before)}"
 
 
-def contrast_all(changes: Sequence[Change]) -> str:
+def contrast_all(changes: Sequence[Change], *, brief: bool = False) -> str:
     """Return all changes with both values of each."""
-    return listing(contrast(change) for change in changes)
+    return listing(contrast(change, brief=brief) for change in changes)
 
 
 def sent(changes: Sequence[Change]) -> str:
@@ -162,6 +181,22 @@ def _extra(change: Change) -> list[Any]:
     return entries_only_in(more, fewer)
 
 
+def _indented(change: Change) -> str:
+    """Return the first line that begins or reads differently, and how."""
+    old, new = change.before.split("\n"), change.after.split("\n")
+    for before, after in zip(old, new, strict=False):
+        was, now = _indent(before), _indent(after)
+        if was != now:
+            return f"{value(after.strip(), 60)} began with {now} blanks instead of {was}"
+        if before != after:
+            return f"{value(after.strip(), 60)} was spaced differently"
+    return f"it had {number(len(new), 'line')} instead of {spelled(len(old))}"
+
+
+def _indent(line: str) -> str:
+    return spelled(len(line) - len(line.lstrip())).replace("no", "none")
+
+
 def _entries(change: Change) -> str:
     extra = _extra(change)
     if len(extra) == 1 and not isinstance(extra[0], dict | list):
@@ -174,7 +209,7 @@ def _resized(change: Change) -> str:
 
 
 def _kept(entries: list[Any]) -> str:
-    return f"{_some(entries)} stayed and " if entries else ""
+    return f"{_some(entries)} stayed, while " if entries else ""
 
 
 def _moved(change: Change, how: str) -> str:

@@ -38,6 +38,7 @@ class Kind(StrEnum):
     AS_SINGLE = "as_single"
     CASE = "case"
     TRIMMED = "trimmed"
+    WHITE_SPACE = "white_space"
     DATE_FORMAT = "date_format"
     PREFIX = "prefix"
     WITHOUT_PREFIX = "without_prefix"
@@ -64,6 +65,7 @@ FORM = {
     Kind.AS_SINGLE,
     Kind.CASE,
     Kind.TRIMMED,
+    Kind.WHITE_SPACE,
     Kind.DATE_FORMAT,
     Kind.PREFIX,
     Kind.WITHOUT_PREFIX,
@@ -171,8 +173,9 @@ def kind_of(before: Any, after: Any) -> Kind:
 
 
 def _kind_of_texts(before: str, after: str) -> Kind:
-    if before.strip() == after.strip():
-        return Kind.TRIMMED if len(after) < len(before) else Kind.EDITED
+    if before.split() == after.split():
+        trimmed = before.strip() == after and "\n" not in before
+        return Kind.TRIMMED if trimmed else Kind.WHITE_SPACE
     if before.strip().casefold() == after.strip().casefold():
         return Kind.CASE
     if date_format(after) and date_format(before) != date_format(after) and _is_dateish(before):

@@ -14,7 +14,8 @@ MAX_TURN_CHARS = 4_000
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]+)*[.!?]*")
 _GREETING = re.compile(
-    r"^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks|thank you|sure|ok|okay|yes|great|alright)"
+    r"^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks|thank you|sure|ok|okay|yes|great"
+    r"|alright|additionally|also|and|lastly|finally|actually)"
     r"(?: there| again| so much| team| all)?[,.!:; ]+)+",
     re.IGNORECASE,
 )

@@ -30,6 +30,7 @@ from collections.abc import Sequence
 
 from skills.distillation.calls import pair_calls
 from skills.distillation.outcomes import struggles
+from skills.distillation.talk_lessons import talk_lessons
 from skills.distillation.tool_lessons import tool_lessons
 from skills.distillation.types import DistillerReply, TranscriptTurn
 
@@ -47,5 +48,6 @@ class OfflineDistiller:
         """Return the lessons of the turns from `first_seq` on; `empty` where nothing speaks for one."""
         calls = pair_calls(turns)
         fresh = [struggle for struggle in struggles(calls) if struggle.learned_at >= first_seq]
-        lessons = list(tool_lessons(fresh, turns))
+        lessons = [*tool_lessons(fresh, turns), *talk_lessons(turns, calls, first_seq=first_seq)]
+        lessons.sort(key=lambda lesson: lesson.turn_seq or 0)
         return DistillerReply(verdict="ok" if lessons else "empty", lessons=lessons)

@@ -7,6 +7,7 @@ however often it went wrong.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,6 +30,13 @@ from skills.distillation.wording import (
     title,
     value,
 )
+
+_PASSING = re.compile(
+    r"time[d -]?\s?out|temporar|unavailable|rate.?limit|too many requests|try again|overload|connection|busy"
+    r"|\b(?:429|502|503|504)\b",
+    re.IGNORECASE,
+)
+_CLOSING = {"finish", "submit", "final_answer", "done", "exit", "attempt_completion"}
 
 LEARN, AVOID = "worth_learning", "worth_avoiding"
 
@@ -73,7 +81,7 @@ class _Writer:
 
     def changed_avoid(self) -> Lesson:
         """Say what not to do again after a failure that other arguments resolved."""
-        warning = advice.avoid(self.telling[0], self.call.tool) if len(self.telling) == 1 else ""
+        warning = advice.avoid_all(self.telling, self.call.tool)
         if warning:
             heading = title(f"Do not {warning}: it answers ", self.pattern, "")
         else:
@@ -207,10 +215,10 @@ class _Writer:
             return ""
         if not self.step:
             return "The next attempt sent the same call and failed again"
+        step = advice.contrast_all(self.step, brief=True)
         if self.next_try.message == self.message:
-            return f"The next attempt met the same error, although {advice.contrast_all(self.step)}"
-        met = said(self.next_try.message)
-        return f"In the next attempt {advice.contrast_all(self.step)}; that met a different error, {met}"
+            return f"The next attempt met the same error, although {step}"
+        return f"In the next attempt {step}; that met a different error, {said(self.next_try.message)}"
 
     def _kept(self) -> str:
         arguments = self.call.arguments
@@ -239,7 +247,7 @@ class _Writer:
     def _ending(self) -> str:
         """Say what the assistant did in the end."""
         instead = self.struggle.instead
-        if instead is not None:
+        if instead is not None and instead.tool.casefold() not in _CLOSING:
             return f"In the end the assistant turned to {code(instead.tool, 80)}"
         later = (turn for turn in self.turns if turn.seq > self.call.answered_at and turn.role == "assistant")
         told = next((turn.content for turn in later if turn.content.strip() and not turn.tool_calls), "")

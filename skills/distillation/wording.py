@@ -143,6 +143,8 @@ def title(before: str, quoted: str, after: str) -> str:
     room = MAX_TITLE_CHARS - len(before) - len(after) - 2
     if room >= 16:
         return f"{before}{said(quoted, room)}{after}"
+    if len(before) > len(after) and MAX_TITLE_CHARS - len(before) > 24:
+        return f"{before}{said(quoted, MAX_TITLE_CHARS - len(before) - 2)}"
     return shorten(f"{before}{said(quoted, 40)}{after}", MAX_TITLE_CHARS)
 
 
