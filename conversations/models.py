@@ -8,7 +8,6 @@ from django.db.models import Q
 from mirix.ids import id_factory
 from mirix.tenants.models import Client, Owned
 
-MAX_CONTENT_CHARS = 65_536
 SESSION_ID_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
 
 
@@ -17,6 +16,14 @@ class SessionTag(models.TextChoices):
 
     TASK = "task", "Task"
     CONVERSATION = "conversation", "Conversation"
+
+
+class History(models.TextChoices):
+    """What the messages of a request are: only what is new, or the session from its start."""
+
+    DETECT = "", "Found out by comparing"
+    DELTA = "delta", "Only what is new"
+    FULL = "full", "The session from its start"
 
 
 class IntakeState(models.TextChoices):
@@ -32,14 +39,16 @@ class IntakeRecord(Owned):
     """One accepted `/memory/add*` request or imported record.
 
     Written by `conversations.intake` before anything else happens with the messages. The body is dropped
-    once its turns are stored and kept while anything failed, so that it can be replayed.
+    once its turns are stored and kept while anything failed, so that it can be replayed. `report` accounts
+    for every message; `answer` is what the first request with an idempotency key was told.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("intake"), editable=False)
     client = models.ForeignKey(Client, on_delete=models.CASCADE, related_name="+")
     session_id = models.CharField(max_length=64, blank=True)
-    session_tag = models.CharField(max_length=16, choices=SessionTag.choices, default=SessionTag.TASK)
+    session_tag = models.CharField(max_length=16, choices=SessionTag.choices, blank=True)
     filter_tags = models.JSONField(default=dict, blank=True)
+    history = models.CharField(max_length=8, choices=History.choices, blank=True, default=History.DETECT)
     occurred_at = models.DateTimeField(null=True, blank=True)
     body = models.JSONField(null=True, blank=True)
     body_hash = models.CharField(max_length=64)
@@ -47,6 +56,7 @@ class IntakeRecord(Owned):
     idempotency_key = models.CharField(max_length=255, blank=True)
     state = models.CharField(max_length=8, choices=IntakeState.choices, default=IntakeState.QUEUED)
     report = models.JSONField(null=True, blank=True)
+    answer = models.JSONField(null=True, blank=True)
     error = models.TextField(blank=True)
     stored_at = models.DateTimeField(null=True, blank=True)
 
@@ -63,6 +73,11 @@ class IntakeRecord(Owned):
             models.Index(fields=["organization", "-created_at", "id"], name="intake_organization_recent"),
             models.Index(fields=["end_user", "-created_at", "id"], name="intake_end_user_recent"),
             models.Index(fields=["created_at"], condition=~Q(state="stored"), name="intake_unfinished"),
+            models.Index(
+                fields=["end_user", "session_id", "created_at", "id"],
+                condition=Q(state="queued"),
+                name="intake_session_queued",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -82,7 +97,9 @@ class Session(Owned):
     """One piece of work, keyed by the caller's `session_id` within an owner.
 
     `distilled_through` is the sequence number of the last turn a distillation has read; turns after it
-    are still to be learned from.
+    are still to be learned from. The times of its first and last turn are those at which their requests were
+    accepted. `history_hash` chains the content hashes of all turns ever stored, so that a request which
+    repeats the session from its start is recognized even after turns were pruned.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("session"), editable=False)
@@ -92,6 +109,7 @@ class Session(Owned):
     state = models.CharField(max_length=16, choices=SessionState.choices, default=SessionState.OPEN)
     turn_count = models.PositiveIntegerField(default=0)
     last_seq = models.PositiveIntegerField(default=0)
+    history_hash = models.CharField(max_length=64, blank=True)
     first_turn_at = models.DateTimeField(null=True, blank=True)
     last_turn_at = models.DateTimeField(null=True, blank=True)
     reopened_at = models.DateTimeField(null=True, blank=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +11,7 @@ from conversations.extraction.calls import OpenCalls, as_data
 from conversations.extraction.content import json_type
 from conversations.extraction.errors import looks_like_error
 from conversations.extraction.families import FAMILIES
+from conversations.extraction.hashing import canonical_hash
 from conversations.extraction.reading import EMPTY, Draft, Omission, unreadable
 from conversations.extraction.types import Extraction, Skipped, Turn
 from mirix.text import clean_json, truncate
@@ -58,7 +58,7 @@ def _read_message(index: int, raw: Any, open_calls: OpenCalls) -> list[Turn] | O
     drafts = family.read(message)
     if isinstance(drafts, Omission):
         return drafts
-    digest = hash_message(message)
+    digest = canonical_hash({key: value for key, value in message.items() if key != "id"})
     turns = [_finish(draft, index, digest, open_calls) for draft in drafts]
     return [_with_id(turns[0], message.get("id")), *turns[1:]] if turns else EMPTY
 
@@ -101,24 +101,3 @@ def _with_id(turn: Turn, raw: Any) -> Turn:
     if len(message_id) > MAX_ID_CHARS:
         message_id = hashlib.sha256(message_id.encode()).hexdigest()
     return Turn(**{**vars(turn), "message_id": message_id})
-
-
-def hash_message(message: Mapping[str, Any]) -> str:
-    """Return SHA-256 (hex) over the canonical JSON of a message without its id.
-
-    Whole floats count as integers: the database gives JSON numbers back in its own spelling, and a
-    message read from there must hash as it did when it came.
-    """
-    body = {key: value for key, value in message.items() if key != "id"}
-    canonical = json.dumps(_canonical(body), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _canonical(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _canonical(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_canonical(item) for item in value]
-    return value

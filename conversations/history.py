@@ -1,0 +1,64 @@
+"""Which turns of a request are new: doubles by message id, and requests that repeat the session so far.
+
+Pure rules over hashes; `conversations.storage` brings what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from conversations.extraction import Turn
+from conversations.extraction.hashing import chain
+
+MIN_DETECTED = 2
+
+
+class HistoryMismatch(Exception):
+    """A request said to hold the session from its start, but begins otherwise than what is stored."""
+
+    def __init__(self, stored: int) -> None:
+        super().__init__(
+            f"history is “full”, but the {stored} stored turns of the session are not what the request "
+            "begins with"
+        )
+
+
+def without_repeated_ids(turns: Sequence[Turn]) -> list[Turn]:
+    """Return the turns less those of messages whose id another message of the request had before."""
+    first_index: dict[str, int] = {}
+    dropped: set[int] = set()
+    for turn in turns:
+        if turn.message_id and first_index.setdefault(turn.message_id, turn.index) != turn.index:
+            dropped.add(turn.index)
+    return [turn for turn in turns if turn.index not in dropped]
+
+
+def new_turns(
+    turns: Sequence[Turn],
+    *,
+    history: str,
+    stored: int,
+    stored_hash: str,
+    stored_hashes: Callable[[], Sequence[str]],
+) -> list[Turn]:
+    """Return the turns that are not stored yet, by what `history` says of the request.
+
+    `stored` turns, whose hashes chain to `stored_hash`, are in the session. `full`: they must be what the
+    request begins with, else `HistoryMismatch`; a request that is shorter must be what they begin with.
+    `delta`: everything is new. Empty: as `full` when at least two turns are stored, the request is longer
+    and begins with exactly them; else everything is new, so that a client that says “ok” twice keeps both.
+    `stored_hashes` is asked for the single hashes only where the chain cannot tell.
+    """
+    if history == "delta" or stored == 0:
+        return list(turns)
+    if history == "full" and len(turns) < stored:
+        given = [turn.content_hash for turn in turns]
+        if list(stored_hashes())[: len(given)] != given:
+            raise HistoryMismatch(stored)
+        return []
+    repeats = len(turns) >= stored and chain(turn.content_hash for turn in turns[:stored]) == stored_hash
+    if history == "full":
+        if not repeats:
+            raise HistoryMismatch(stored)
+        return list(turns[stored:])
+    return list(turns[stored:] if repeats and len(turns) > stored >= MIN_DETECTED else turns)

@@ -1,0 +1,262 @@
+"""Intake: accept a request's messages, account for them, and never lose them.
+
+The row of the request is the primary write. Its turns are additive: stored within the same transaction, in a
+savepoint (`wait`), or by the worker, through a job that is part of the same transaction. A failure to store
+them is written down and never fails the request; `replay` stores them once the cause is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import DatabaseError, IntegrityError, transaction
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from conversations.envelope import Envelope, checked
+from conversations.models import History, IntakeRecord, IntakeState, Session, SessionState
+from conversations.sealing import close_session, seal_sessions
+from conversations.selectors import find_session, overdue_intake
+from conversations.storage import fail, store_turns
+from mirix.tenants.models import Client
+from mirix.tenants.owners import Owner
+from mirix.text import shorten
+
+STORE_TURNS = "conversations.store_turns"
+QUEUE = "intake"
+OVERDUE_BATCH = 500
+MAX_REASON_CHARS = 300
+NO_SESSION = "no session_id: nothing is learned from it"
+EMPTY_REPORT: dict[str, Any] = {"stored": 0, "truncated": 0, "duplicate": 0, "skipped": [], "roles": {}}
+
+logger = logging.getLogger(__name__)
+
+
+class KeyReused(Exception):
+    """An idempotency key came back with another body."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """An accepted request: its row, and what its caller is told."""
+
+    record: IntakeRecord
+    answer: dict[str, Any]
+    is_replay: bool = False
+    """True when the request had been accepted before, under the same idempotency key."""
+
+
+def accept(
+    *, client: Client, owner: Owner, envelope: Envelope, wait: bool, idempotency_key: str = ""
+) -> Accepted:
+    """Accept a request; store its turns now (`wait`), or have the worker do it.
+
+    A request that comes again under its idempotency key gets the first one's answer and writes nothing.
+    Raises `KeyReused` when the key belongs to another body.
+    """
+    body_hash = envelope.body_hash(end_user_id=owner.end_user.pk)
+    try:
+        known = _known(client, idempotency_key, body_hash)
+        return known or _accept(client, owner, envelope, body_hash, wait, idempotency_key)
+    except IntegrityError:
+        # Another request with this key was accepted while this one was on its way.
+        known = _known(client, idempotency_key, body_hash)
+        if known is None:
+            raise
+        return known
+
+
+def _known(client: Client, idempotency_key: str, body_hash: str) -> Accepted | None:
+    if not idempotency_key:
+        return None
+    record = IntakeRecord.objects.filter(client=client, idempotency_key=idempotency_key).first()
+    if record is None:
+        return None
+    if record.body_hash != body_hash:
+        raise KeyReused
+    return Accepted(record=record, answer=record.answer or {}, is_replay=True)
+
+
+@transaction.atomic
+def _accept(
+    client: Client, owner: Owner, envelope: Envelope, body_hash: str, wait: bool, idempotency_key: str
+) -> Accepted:
+    is_queued = bool(envelope.session_id) and not wait
+    record = IntakeRecord.objects.create(
+        organization=owner.organization,
+        end_user=owner.end_user,
+        client=client,
+        session_id=envelope.session_id,
+        session_tag=envelope.session_tag,
+        filter_tags=envelope.filter_tags,
+        history=envelope.history,
+        occurred_at=envelope.occurred_at,
+        body={"messages": envelope.messages} if is_queued else None,
+        body_hash=body_hash,
+        message_count=len(envelope.messages),
+        idempotency_key=idempotency_key,
+    )
+    session: Session | None = None
+    if not envelope.session_id:
+        _note_without_session(record)
+    elif wait:
+        session = _store_now(record, owner, envelope.messages)
+    else:
+        session = find_session(owner=owner, session_id=envelope.session_id)
+        # By name: the task is a door to this module.
+        app.configure_task(STORE_TURNS, queue=QUEUE).defer(intake_id=record.pk)
+    answer = answer_of(record=record, session=session, wait=wait)
+    if idempotency_key:
+        record.answer = answer
+        record.save(update_fields=["answer"])
+    return Accepted(record=record, answer=answer)
+
+
+def _note_without_session(record: IntakeRecord) -> None:
+    """Close the account of a request that belongs to no session: its messages are not kept."""
+    record.state = IntakeState.STORED
+    record.stored_at = timezone.now()
+    record.report = EMPTY_REPORT | {
+        "skipped": [{"index": index, "reason": NO_SESSION} for index in range(record.message_count)]
+    }
+    record.save(update_fields=["state", "stored_at", "report"])
+
+
+def _store_now(record: IntakeRecord, owner: Owner, messages: list[Any]) -> Session | None:
+    """Store within the request; whatever goes wrong costs the turns only, and the record says so."""
+    try:
+        with transaction.atomic():
+            session = store_turns(record=record, messages=messages)
+    except Exception as error:
+        logger.exception("storing the turns of %s failed", record.pk)
+        fail(record=record, messages=messages, error=error)
+        return None
+    _seal_older(owner)
+    return session
+
+
+def _seal_older(owner: Owner) -> None:
+    """Seal what the newest session completes; if that fails, the periodic job does it later."""
+    try:
+        with transaction.atomic():
+            seal_sessions(owner=owner)
+    except DatabaseError:
+        logger.exception("sealing the older sessions of %s failed", owner)
+
+
+def store_queued(*, intake_id: str) -> IntakeRecord | None:
+    """Store the turns of a request that waits; None when there is nothing to do any more.
+
+    Raises only when the database is at fault: the request then still waits, and `store_overdue` comes back.
+    """
+    record = (
+        IntakeRecord.objects.filter(pk=intake_id, state=IntakeState.QUEUED)
+        .select_related("organization", "end_user")
+        .first()
+    )
+    return _store_again(record) if record else None
+
+
+def store_overdue(*, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Store requests whose job was lost or failed; return how many were dealt with."""
+    done = 0
+    for intake_id in overdue_intake().values_list("pk", flat=True)[:OVERDUE_BATCH]:
+        if should_stop():
+            break
+        store_queued(intake_id=intake_id)
+        done += 1
+    return done
+
+
+def replay(*, record: IntakeRecord) -> IntakeRecord:
+    """Store what a failed or partly stored request left behind; return it with its new state.
+
+    What was stored at first is not stored again. A request without a body has nothing to replay.
+    """
+    return _store_again(record) if record.body else record
+
+
+def _store_again(record: IntakeRecord) -> IntakeRecord:
+    owner = Owner(organization=record.organization, end_user=record.end_user)
+    store_turns(record=record)
+    _seal_older(owner)
+    return record
+
+
+@transaction.atomic
+def import_session(
+    *,
+    client: Client,
+    owner: Owner,
+    session_id: str,
+    messages: list[Any],
+    is_open: bool = False,
+    session_tag: str = "",
+    filter_tags: dict[str, Any] | None = None,
+) -> Accepted:
+    """Store a whole session at once; it counts as sealed unless `is_open`.
+
+    Importing the same record again stores nothing; a record that has grown adds its tail. Raises
+    `ValidationError` as `checked` does; a record that contradicts what is stored is a failed record.
+    """
+    envelope = checked(
+        messages=messages,
+        session_id=session_id,
+        session_tag=session_tag,
+        filter_tags=filter_tags,
+        history=History.FULL,
+    )
+    key = f"import-{envelope.body_hash(end_user_id=owner.end_user.pk)}"
+    accepted = accept(client=client, owner=owner, envelope=envelope, wait=True, idempotency_key=key)
+    record = accepted.record
+    if accepted.is_replay and record.state != IntakeState.STORED:
+        accepted = Accepted(record=replay(record=record), answer=accepted.answer)
+    session = find_session(owner=owner, session_id=session_id)
+    is_last_word = session is not None and session.last_turn_at == record.created_at
+    if session and is_last_word and session.state == SessionState.OPEN and not is_open:
+        close_session(owner=owner, session_id=session_id)
+    return accepted
+
+
+def answer_of(*, record: IntakeRecord, session: Session | None, wait: bool) -> dict[str, Any]:
+    """Return what the caller of `/memory/add_sync` (`wait`) or `/memory/add` is told."""
+    return {
+        "success": True,
+        "message": _message(record),
+        "status": "processed" if wait else "queued",
+        "message_count": record.message_count,
+        "intake_id": record.pk,
+        "session": _session_answer(record, session),
+        "turns": record.report,
+    }
+
+
+def _message(record: IntakeRecord) -> str:
+    if not record.session_id:
+        return "Accepted. Without session_id nothing is learned from it."
+    match record.state:
+        case IntakeState.QUEUED:
+            return "Accepted. The turns are stored by the worker."
+        case IntakeState.FAILED:
+            return "Accepted. The turns could not be stored; the request is kept and can be replayed."
+    stored = (record.report or {}).get("stored", 0)
+    return f"Accepted. {stored} turn{'' if stored == 1 else 's'} stored."
+
+
+def _session_answer(record: IntakeRecord, session: Session | None) -> dict[str, Any] | None:
+    if not record.session_id:
+        return None
+    if record.state == IntakeState.FAILED:
+        return {
+            "session_id": record.session_id,
+            "state": "missed",
+            "reason": shorten(record.error, MAX_REASON_CHARS),
+        }
+    return {
+        "session_id": record.session_id,
+        "state": session.state if session else SessionState.OPEN.value,
+        "turn_count": session.turn_count if session else 0,
+    }

@@ -1,0 +1,101 @@
+"""Sealing: when a session is complete enough to learn from.
+
+By itself when a newer session of the owner began or when nothing came for `MIRIX_SESSION_IDLE_MINUTES`
+(`conversations.selectors.sealable`), or because its caller closed it. Storing new turns re-opens it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from conversations.models import Session, SessionState, SessionTag
+from conversations.selectors import queued_for_session, sealable
+from conversations.storage import store_turns
+from mirix.tenants.models import EndUser
+from mirix.tenants.owners import Owner
+
+BATCH = 500
+
+logger = logging.getLogger(__name__)
+_callbacks: list[Callable[[Owner], object]] = []
+
+
+def on_sealed(callback: Callable[[Owner], object]) -> None:
+    """Have `callback(owner)` called whenever task sessions of an owner were sealed.
+
+    Called once per owner, within the sealing transaction: a job that it defers is committed with the seal
+    or not at all. Its own failure is logged, undone, and does not undo the seal. For `AppConfig.ready`.
+    """
+    if callback not in _callbacks:
+        _callbacks.append(callback)
+
+
+def seal_sessions(*, owner: Owner | None = None, now: datetime | None = None) -> int:
+    """Seal every session that is due, of one owner or of all; return how many.
+
+    A session that somebody writes to at this moment is passed over: it is about to have newer turns.
+    """
+    total = 0
+    while sealed := _seal_batch(owner, now or timezone.now()):
+        total += sealed
+    return total
+
+
+@transaction.atomic
+def _seal_batch(owner: Owner | None, now: datetime) -> int:
+    due = sealable(now=now)
+    if owner is not None:
+        due = due.filter(organization=owner.organization, end_user=owner.end_user)
+    locked = due.select_for_update(skip_locked=True, no_key=True, of=("self",)).order_by("pk")
+    sessions = list(locked.only("pk", "end_user", "tag")[:BATCH])
+    if sessions:
+        Session.objects.filter(pk__in=[session.pk for session in sessions]).update(
+            state=SessionState.SEALED, sealed_at=now
+        )
+        tell_sealed(sessions)
+    return len(sessions)
+
+
+@transaction.atomic
+def close_session(*, owner: Owner, session_id: str) -> Session:
+    """Seal a session because its caller says that it is complete; closing it again changes nothing.
+
+    Requests for it that still wait are stored first, so that they do not re-open it later. Raises
+    `Session.DoesNotExist`.
+    """
+    waiting = queued_for_session(end_user_id=owner.end_user.pk, session_id=session_id).last()
+    if waiting is not None:
+        store_turns(record=waiting)
+    session = (
+        Session.objects.for_owner(owner)
+        .select_for_update(no_key=True, of=("self",))
+        .select_related("end_user")
+        .get(session_id=session_id)
+    )
+    session.closed_at = session.closed_at or timezone.now()
+    was_open = session.state == SessionState.OPEN
+    if was_open:
+        session.state = SessionState.SEALED
+        session.sealed_at = session.closed_at
+    session.save(update_fields=["closed_at", "state", "sealed_at"])
+    if was_open:
+        tell_sealed([session])
+    return session
+
+
+def tell_sealed(sessions: Iterable[Session]) -> None:
+    """Tell who registered with `on_sealed`, once per owner; conversations teach nothing and are not told."""
+    pks = {session.end_user_id for session in sessions if session.tag == SessionTag.TASK}
+    for end_user in EndUser.objects.filter(pk__in=pks).select_related("organization").order_by("pk"):
+        owner = Owner(organization=end_user.organization, end_user=end_user)
+        for callback in _callbacks:
+            try:
+                with transaction.atomic():
+                    callback(owner)
+            except Exception:
+                logger.exception("what follows the sealing of sessions of %s failed", owner)

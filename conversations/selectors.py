@@ -1,0 +1,111 @@
+"""Reads of the conversations app; every queryset is scoped to an owner or an organization."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from conversations.models import (
+    ConversationMessage,
+    IntakeRecord,
+    IntakeState,
+    Session,
+    SessionState,
+    SessionTag,
+)
+from mirix.tenants.models import Organization
+from mirix.tenants.owners import Owner
+
+
+def sessions_of(*, owner: Owner) -> QuerySet[Session]:
+    """Return the owner's sessions."""
+    return Session.objects.for_owner(owner).select_related("end_user")
+
+
+def find_session(*, owner: Owner, session_id: str) -> Session | None:
+    """Return the owner's session of that id."""
+    return sessions_of(owner=owner).filter(session_id=session_id).first()
+
+
+def turns_of(*, session: Session) -> QuerySet[ConversationMessage]:
+    """Return the turns of a session in their order."""
+    return ConversationMessage.objects.filter(session=session).order_by("seq")
+
+
+def intake_of(*, owner: Owner) -> QuerySet[IntakeRecord]:
+    """Return the owner's accepted requests, their bodies and kept answers left in the database."""
+    return IntakeRecord.objects.for_owner(owner).select_related("end_user").defer("body", "answer")
+
+
+def intake_of_organization(*, organization: Organization) -> QuerySet[IntakeRecord]:
+    """Return the organization's accepted requests, their bodies and kept answers left in the database."""
+    return (
+        IntakeRecord.objects.for_organization(organization).select_related("end_user").defer("body", "answer")
+    )
+
+
+def queued_before(*, record: IntakeRecord) -> QuerySet[IntakeRecord]:
+    """Return the requests for the same session that were accepted earlier and still wait, in their order."""
+    earlier = Q(created_at__lt=record.created_at) | Q(created_at=record.created_at, pk__lt=record.pk)
+    return queued_for_session(end_user_id=record.end_user_id, session_id=record.session_id).filter(earlier)
+
+
+def queued_for_session(*, end_user_id: str, session_id: str) -> QuerySet[IntakeRecord]:
+    """Return the requests for one session that still wait, in the order of their acceptance."""
+    return IntakeRecord.objects.filter(
+        end_user=end_user_id, session_id=session_id, state=IntakeState.QUEUED
+    ).order_by("created_at", "pk")
+
+
+def overdue_intake(*, now: datetime | None = None) -> QuerySet[IntakeRecord]:
+    """Return requests that wait for longer than a living worker would take, oldest first."""
+    limit = timedelta(seconds=settings.MIRIX_WORKER_STALLED_SECONDS)
+    return IntakeRecord.objects.filter(
+        state=IntakeState.QUEUED, created_at__lt=(now or timezone.now()) - limit
+    ).order_by("created_at", "pk")
+
+
+def replayable_intake(*, organization: Organization) -> QuerySet[IntakeRecord]:
+    """Return the organization's requests whose turns are not all stored and whose body is kept."""
+    return (
+        IntakeRecord.objects.for_organization(organization)
+        .filter(body__isnull=False)
+        .exclude(state=IntakeState.STORED)
+        .order_by("created_at", "pk")
+    )
+
+
+def sealable(*, now: datetime | None = None) -> QuerySet[Session]:
+    """Return open sessions that are complete: idle for long enough, or followed by a newer one.
+
+    Newer means: another session of the owner began after this one's last turn. For a session that was
+    never re-opened this is the plain rule “a newer session exists”, since turns that come after the newer
+    one began re-open it.
+    """
+    newer = Session.objects.filter(end_user=OuterRef("end_user"), first_turn_at__gt=OuterRef("last_turn_at"))
+    complete = Q(Exists(newer))
+    if settings.MIRIX_SESSION_IDLE_MINUTES > 0:
+        idle_since = (now or timezone.now()) - timedelta(minutes=settings.MIRIX_SESSION_IDLE_MINUTES)
+        complete |= Q(last_turn_at__lt=idle_since)
+    return Session.objects.filter(complete, state=SessionState.OPEN)
+
+
+def distillable(*, now: datetime | None = None) -> QuerySet[Session]:
+    """Return sealed task sessions with turns that were not learned from yet and whose time has come.
+
+    Oldest first. Of every owner: for schedulers, which count; a run asks `distillable_sessions`.
+    """
+    due = Q(next_attempt_at=None) | Q(next_attempt_at__lte=now or timezone.now())
+    return Session.objects.filter(
+        due, state=SessionState.SEALED, tag=SessionTag.TASK, last_seq__gt=F("distilled_through")
+    ).order_by("first_turn_at", "pk")
+
+
+def distillable_sessions(
+    *, owner: Owner, limit: int | None = None, now: datetime | None = None
+) -> QuerySet[Session]:
+    """Return up to `limit` of the owner's sessions to learn from, oldest first."""
+    return distillable(now=now).filter(organization=owner.organization, end_user=owner.end_user)[:limit]

@@ -1,0 +1,239 @@
+"""Storing the turns of accepted requests: each exactly once, in the order of their acceptance.
+
+The row of the session is the lock: whoever stores turns holds it, and stores what was accepted earlier for
+the same session and still waits. So it does not matter which worker, request or command comes first, or
+whether one of them dies half-way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import InterfaceError, OperationalError, transaction
+from django.utils import timezone
+
+from conversations.extraction import Extraction, Skipped, Turn, extract
+from conversations.extraction.hashing import chain
+from conversations.history import HistoryMismatch, new_turns, without_repeated_ids
+from conversations.models import (
+    ConversationMessage,
+    IntakeRecord,
+    IntakeState,
+    Session,
+    SessionState,
+    SessionTag,
+    TurnRole,
+)
+from conversations.selectors import queued_before, turns_of
+from mirix.text import clean_text, truncate
+
+BATCH = 1_000
+MAX_ERROR_CHARS = 2_000
+MESSAGES_WITH_CALLS = 50
+TRANSIENT_CLASSES = ("08", "40", "53", "55", "57")
+
+logger = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def store_turns(*, record: IntakeRecord, messages: list[Any] | None = None) -> Session | None:
+    """Store what a request brought for its session; return the session, None while it has no turn.
+
+    `messages` are those of the request where the body was not saved with the row. What goes wrong is
+    written to the record, with the body, and not raised, unless it is the database's passing trouble
+    (`is_transient`): then it may be tried again.
+    """
+    session = _lock_session(record)
+    for earlier in queued_before(record=record):
+        _store_or_fail(earlier, session, _messages_of(earlier))
+    if messages is None:
+        # Whoever held the lock before may have stored this one as well.
+        record.refresh_from_db(fields=["state", "body", "report"])
+        messages = _messages_of(record)
+    if record.state != IntakeState.STORED:
+        _store_or_fail(record, session, messages)
+    if session.last_seq == 0:
+        session.delete()
+        return None
+    return session
+
+
+def _lock_session(record: IntakeRecord) -> Session:
+    """Return the locked session of a request; a new one is made, and waited for when two make it at once."""
+    session, _ = Session.objects.select_for_update(no_key=True).get_or_create(
+        organization_id=record.organization_id,
+        end_user_id=record.end_user_id,
+        session_id=record.session_id,
+        defaults={"tag": record.session_tag or SessionTag.TASK},
+    )
+    return session
+
+
+def _store_or_fail(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
+    try:
+        with transaction.atomic():
+            _store(record, session, messages)
+    except Exception as error:
+        if is_transient(error):
+            raise
+        if not isinstance(error, HistoryMismatch):
+            logger.exception("storing the turns of %s failed", record.pk)
+        session.refresh_from_db()
+        fail(record=record, messages=messages, error=error)
+
+
+def is_transient(error: Exception) -> bool:
+    """Return whether a database error may pass by itself: connection, lock, deadlock, no room, shutdown."""
+    if not isinstance(error, OperationalError | InterfaceError):
+        return False
+    state = getattr(error.__cause__, "sqlstate", None)
+    return state is None or state[:2] in TRANSIENT_CLASSES
+
+
+def fail(*, record: IntakeRecord, messages: list[Any], error: Exception) -> None:
+    """Note on a request why its turns are not stored, and keep its body for a replay."""
+    reason = str(error) if isinstance(error, HistoryMismatch) else f"{type(error).__name__}: {error}"
+    record.state = IntakeState.FAILED
+    record.error = truncate(clean_text(reason), MAX_ERROR_CHARS)[0]
+    record.body = {"messages": messages}
+    record.save(update_fields=["state", "error", "body"])
+
+
+def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
+    extraction = _extract(messages, session)
+    if record.state == IntakeState.PARTIAL:
+        extraction = _not_yet_read(record, extraction)
+    turns = _new_turns(extraction, record, session)
+    ConversationMessage.objects.bulk_create(_rows(turns, record, session), batch_size=BATCH)
+    _update_session(session, record, turns)
+    record.report = _report(record, extraction, turns)
+    unreadable = any(item.unreadable for item in extraction.skipped)
+    record.state = IntakeState.PARTIAL if unreadable else IntakeState.STORED
+    record.body = {"messages": messages} if unreadable else None
+    record.error = ""
+    record.stored_at = timezone.now()
+    record.save(update_fields=["report", "state", "body", "error", "stored_at"])
+
+
+def _extract(messages: list[Any], session: Session) -> Extraction:
+    """Extract; where a result's call came in an earlier request, its tool's name is looked up there."""
+    extraction = extract(messages)
+    nameless = any(turn.tool_call_id and not turn.tool_name for turn in extraction.turns)
+    if not nameless or session.last_seq == 0:
+        return extraction
+    recent = (
+        turns_of(session=session)
+        .filter(role=TurnRole.ASSISTANT)
+        .exclude(tool_calls=[])
+        .order_by("-seq")
+        .values_list("tool_calls", flat=True)[:MESSAGES_WITH_CALLS]
+    )
+    return extract(messages, {call["id"]: call["name"] for calls in reversed(list(recent)) for call in calls})
+
+
+def _not_yet_read(record: IntakeRecord, extraction: Extraction) -> Extraction:
+    """Return what concerns the messages of a partly stored request that nobody could read at first."""
+    left = {item["index"] for item in (record.report or {})["skipped"] if item.get("unreadable")}
+    return Extraction(
+        turns=[turn for turn in extraction.turns if turn.index in left],
+        skipped=[item for item in extraction.skipped if item.index in left],
+    )
+
+
+def _new_turns(extraction: Extraction, record: IntakeRecord, session: Session) -> list[Turn]:
+    turns = without_repeated_ids(extraction.turns)
+    if record.state != IntakeState.PARTIAL:
+        turns = new_turns(
+            turns,
+            history=record.history,
+            stored=session.last_seq,
+            stored_hash=session.history_hash,
+            stored_hashes=lambda: list(turns_of(session=session).values_list("content_hash", flat=True)),
+        )
+    ids = {turn.message_id for turn in turns if turn.message_id}
+    if not ids or session.last_seq == 0:
+        return turns
+    known = set(
+        ConversationMessage.objects.filter(session=session, message_id__in=ids).values_list(
+            "message_id", flat=True
+        )
+    )
+    stored = {turn.index for turn in turns if turn.message_id in known}
+    return [turn for turn in turns if turn.index not in stored]
+
+
+def _rows(turns: Sequence[Turn], record: IntakeRecord, session: Session) -> list[ConversationMessage]:
+    return [
+        ConversationMessage(
+            organization_id=record.organization_id,
+            end_user_id=record.end_user_id,
+            client_id=record.client_id,
+            session=session,
+            intake=record,
+            seq=seq,
+            role=turn.role,
+            content=turn.content,
+            content_hash=turn.content_hash,
+            tool_calls=turn.tool_calls,
+            tool_name=turn.tool_name,
+            tool_call_id=turn.tool_call_id,
+            is_error=turn.is_error,
+            truncated=turn.truncated,
+            message_id=turn.message_id,
+            occurred_at=record.occurred_at,
+        )
+        for seq, turn in enumerate(turns, start=session.last_seq + 1)
+    ]
+
+
+def _update_session(session: Session, record: IntakeRecord, turns: Sequence[Turn]) -> None:
+    """Bring the session up to its new turns; the later request's tags win key by key."""
+    session.filter_tags = session.filter_tags | record.filter_tags
+    session.tag = record.session_tag or session.tag
+    if turns:
+        accepted = record.created_at
+        session.last_seq += len(turns)
+        session.turn_count += len(turns)
+        session.history_hash = chain((turn.content_hash for turn in turns), session.history_hash)
+        session.first_turn_at = min(session.first_turn_at or accepted, accepted)
+        session.last_turn_at = max(session.last_turn_at or accepted, accepted)
+        if session.state != SessionState.OPEN:
+            _reopen(session)
+    session.save()
+
+
+def _reopen(session: Session) -> None:
+    """Open a session again: there is more to learn, so earlier failures to learn do not count any more."""
+    session.state = SessionState.OPEN
+    session.reopened_at = timezone.now()
+    session.closed_at = session.sealed_at = session.next_attempt_at = None
+    session.attempts = 0
+    session.last_error = ""
+
+
+def _report(record: IntakeRecord, extraction: Extraction, turns: Sequence[Turn]) -> dict[str, Any]:
+    """Account for every message; a replayed part is added to the account of what was stored before."""
+    before = record.report or {}
+    roles = Counter(before.get("roles", {}))
+    roles.update(turn.role for turn in turns)
+    skipped = [item for item in before.get("skipped", []) if not item.get("unreadable")]
+    skipped += [_skipped_entry(item) for item in extraction.skipped]
+    return {
+        "stored": before.get("stored", 0) + len(turns),
+        "truncated": before.get("truncated", 0) + sum(turn.truncated for turn in turns),
+        "duplicate": before.get("duplicate", 0) + len(extraction.turns) - len(turns),
+        "skipped": sorted(skipped, key=lambda item: item["index"]),
+        "roles": dict(roles),
+    }
+
+
+def _skipped_entry(item: Skipped) -> dict[str, Any]:
+    entry: dict[str, Any] = {"index": item.index, "reason": item.reason}
+    return entry | {"unreadable": True} if item.unreadable else entry
+
+
+def _messages_of(record: IntakeRecord) -> list[Any]:
+    return (record.body or {}).get("messages", [])

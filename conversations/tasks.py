@@ -1,0 +1,39 @@
+"""The worker's door to intake and sealing."""
+
+from __future__ import annotations
+
+import logging
+
+from procrastinate import JobContext
+from procrastinate.contrib.django import app
+
+from conversations import intake, sealing
+
+logger = logging.getLogger(__name__)
+
+
+@app.task(name=intake.STORE_TURNS, queue=intake.QUEUE)
+def store_turns(intake_id: str) -> None:
+    """Store the turns of one accepted request. The job may run twice or late; the record's state decides."""
+    intake.store_queued(intake_id=intake_id)
+
+
+@app.periodic(cron="* * * * *")
+@app.task(
+    name="conversations.store_overdue",
+    queue=intake.QUEUE,
+    queueing_lock="conversations.store_overdue",
+    pass_context=True,
+)
+def store_overdue(context: JobContext, timestamp: int) -> None:
+    """Store requests whose job died with its worker, failed, or was lost."""
+    if done := intake.store_overdue(should_stop=context.should_abort):
+        logger.info("%d overdue requests were taken over", done)
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="conversations.seal_sessions", queue=intake.QUEUE, queueing_lock="conversations.seal_sessions")
+def seal_sessions(timestamp: int) -> None:
+    """Seal sessions that have been idle for long enough."""
+    if sealed := sealing.seal_sessions():
+        logger.info("%d sessions were sealed", sealed)
