@@ -16,11 +16,13 @@ from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.functional import cached_property
 from unfold.admin import ModelAdmin as ThemedModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.sites import UnfoldAdminSite
+from unfold.views import ChangeList as ThemedChangeList
 
 from mirix.text import clean_text
 
@@ -79,6 +81,16 @@ class CappedPaginator(Paginator):
         return rows.order_by().values("pk")[: self.cap].count()
 
 
+class ChangeList(ThemedChangeList):
+    """A list that does not offer to show all where all is shown already."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Fetch the page; without a search or filter its count is the count of all."""
+        super().get_results(request)
+        if not (self.query or self.has_active_filters):
+            self.full_result_count = self.result_count
+
+
 class OrganizationFilter(admin.SimpleListFilter):
     """Filter by organization; offers those that the user may see, and nothing where there is but one."""
 
@@ -101,6 +113,8 @@ class TenantAdmin(ThemedModelAdmin):
 
     organization_lookup = "organization"
     """The path from a row to its organization's id."""
+    list_title = ""
+    """What the list is called at the top of its page; by default the plural of the row's name."""
     empty_title = "Nothing here yet"
     empty_text = ""
     empty_command = ""
@@ -124,6 +138,18 @@ class TenantAdmin(ThemedModelAdmin):
         if allowed is not None:
             rows = rows.filter(**{f"{self.organization_lookup}__in": allowed})
         return rows.order_by(*self.get_ordering(request))
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Use our list."""
+        return ChangeList
+
+    def breadcrumbs(self, obj: Model | None = None) -> list[dict[str, str]]:
+        """Return the parts of the title at the top: the list, and the row that is open."""
+        title = self.list_title or str(self.opts.verbose_name_plural).capitalize()
+        if obj is None:
+            return [{"title": title}]
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        return [{"title": title, "link": reverse(name)}, {"title": str(obj)}]
 
     def organizations(self, request: HttpRequest) -> QuerySet:
         """Return the organizations that the user may see."""
@@ -183,6 +209,7 @@ class TenantAdmin(ThemedModelAdmin):
             for name in query:
                 query.setlist(name, [clean_text(value) for value in query.getlist(name)])
             request.GET = query  # type: ignore[assignment]
+        request.__dict__["breadcrumbs"] = self.breadcrumbs()
         return super().changelist_view(request, extra_context)
 
 
@@ -216,6 +243,7 @@ class PageAdmin(TenantAdmin):
     def page(self, request: HttpRequest, obj: Any, extra: dict[str, Any], status: int = 200) -> HttpResponse:
         """Render the row's page."""
         request.current_app = self.admin_site.name
+        request.__dict__["breadcrumbs"] = self.breadcrumbs(obj)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,

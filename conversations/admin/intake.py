@@ -17,6 +17,7 @@ STATE_COLOURS = {"Queued": "info", "Stored": "success", "Partly stored": "warnin
 class IntakeRecordAdmin(PageAdmin):
     """Accepted requests; nothing that was accepted is lost without a line here."""
 
+    list_title = "Intake"
     page_template = "admin/conversations/intakerecord/page.html"
     list_display = (
         "id",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from conversations.admin.marks import Piece, mark
+from conversations.admin.marks import Piece, find_quote, mark
 from conversations.models import ConversationMessage, Session
 from mirix.text import shorten
 
@@ -35,15 +36,25 @@ class Pin:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CallView:
+    """A tool call: name, and arguments as indented JSON, or as written where a quote is in them."""
+
+    name: str
+    pieces: list[Piece]
+    is_quoted: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class TurnView:
     """One turn, ready for the page."""
 
     seq: int
     role: str
     speaker: str
+    tool_name: str
     pieces: list[Piece]
-    calls: list[tuple[str, str]]
-    """Name and arguments, as indented JSON, of each tool call."""
+    """What was said; the lines of tool calls are left to `calls`."""
+    calls: list[CallView]
     is_error: bool
     truncated: bool
     occurred_at: datetime | None
@@ -80,19 +91,59 @@ def view_turns(turns: Iterable[ConversationMessage], pins: Iterable[Pin]) -> lis
 
 
 def _view(turn: ConversationMessage, pins: list[Pin]) -> TurnView:
-    long = len(turn.content) > FOLD_CHARS or turn.content.count("\n") >= FOLD_LINES
+    quotes = [pin.quote for pin in pins]
+    # Of a cut turn the data may hold fewer calls than the text: there the text says all.
+    said, calls = _split_calls(turn.content, [] if turn.truncated else turn.tool_calls)
+    prefix = f"[{turn.tool_name}]"
+    if turn.tool_name and said.startswith(prefix):
+        rest = said.removeprefix(prefix).lstrip()
+        if all(find_quote(rest, quote) for quote in quotes):
+            said = rest
+    long = len(said) > FOLD_CHARS or said.count("\n") >= FOLD_LINES
     return TurnView(
         seq=turn.seq,
         role=turn.role,
         speaker=turn.get_role_display(),
-        pieces=mark(turn.content, (pin.quote for pin in pins)),
-        calls=[(str(call.get("name", "")), _indented(call.get("arguments"))) for call in turn.tool_calls],
+        tool_name=turn.tool_name,
+        pieces=mark(said, quotes) if said else [],
+        calls=[_view_call(call, text, quotes) for call, text in zip(turn.tool_calls, calls, strict=False)],
         is_error=turn.is_error,
         truncated=turn.truncated,
         occurred_at=turn.occurred_at,
         folded=long and turn.role == "tool" and not pins,
-        preview=shorten(turn.content, PREVIEW_CHARS),
+        preview=shorten(said, PREVIEW_CHARS),
         pins=pins,
+    )
+
+
+def _split_calls(content: str, calls: list[dict[str, Any]]) -> tuple[str, list[str]]:
+    """Return what a turn says beside its calls, and the text of each call.
+
+    Extraction writes a call as a line `[call name] arguments`, the calls last. A turn in which they are
+    not found, one after the other, says all of its content.
+    """
+    starts: list[int] = []
+    position = 0
+    for call in calls:
+        head = f"[call {call['name']}]" if call.get("name") else "[call]"
+        found = re.compile(f"^{re.escape(head)}", re.MULTILINE).search(content, position)
+        if found is None:
+            return content, [""] * len(calls)
+        starts.append(found.start())
+        position = found.end()
+    if not starts:
+        return content, []
+    return content[: starts[0]].rstrip(), [
+        content[start:end].strip() for start, end in zip(starts, [*starts[1:], len(content)], strict=True)
+    ]
+
+
+def _view_call(call: dict[str, Any], text: str, quotes: list[str]) -> CallView:
+    quoted = any(find_quote(text, quote) for quote in quotes)
+    return CallView(
+        name=str(call.get("name", "")),
+        pieces=mark(text, quotes) if quoted else [Piece(_indented(call.get("arguments")))],
+        is_quoted=quoted,
     )
 
 

@@ -84,6 +84,7 @@ class ClientAdmin(TenantAdmin):
 class ApiKeyAdmin(TenantAdmin):
     """Keys of clients: everything but the secret, of which only a hash exists."""
 
+    list_title = "API keys"
     list_display = ("shown", "client", "organization", "permission", "state", "last_used_at", "expires_at")
     list_filter = ("permission", OrganizationFilter)
     list_select_related = ("organization", "client")
@@ -138,6 +139,7 @@ class EndUserAdmin(TenantAdmin):
 class MembershipAdmin(TenantAdmin):
     """Who may log in to which organization, and as what."""
 
+    list_title = "Members"
     list_display = ("user", "organization", "role", "created_at")
     list_filter = ("role", OrganizationFilter)
     list_select_related = ("organization", "user")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.timesince import timesince
 
 from mirix.text import shorten
 
@@ -22,14 +18,8 @@ def two_lines(first: str, second: str) -> str:
 
 def plus_minus(added: int, removed: int) -> str:
     """Return the size of a change in words."""
-    return format_html('<span class="mx-plus">+{}</span> <span class="mx-minus">−{}</span>', added, removed)
-
-
-def age(moment: datetime | None) -> str:
-    """Return how long ago something was, in its largest unit."""
-    if moment is None:
-        return "–"
-    return f"{timesince(moment, timezone.now(), depth=1)} ago"
+    plus = format_html('<span class="mx-plus">+{}</span>', added)
+    return format_html('{} <span class="mx-minus">−{}</span>', plus, removed) if removed else plus
 
 
 def per_cent(share: float) -> str:

@@ -8,7 +8,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display
-from skills.admin.columns import age, per_cent, two_lines
+from mirix.templatetags.mirix_admin import ago
+from skills.admin.columns import per_cent, two_lines
 from skills.admin.evidence import evidence_of
 from skills.models import SkillExperience
 
@@ -76,7 +77,7 @@ class ExperienceAdmin(PageAdmin):
     @display(description="Learned", ordering="created_at")
     def learned(self, obj: SkillExperience) -> str:
         """Return how long ago that was."""
-        return age(obj.created_at)
+        return ago(obj.created_at)
 
     def page_context(self, request: HttpRequest, obj: SkillExperience) -> dict[str, Any]:
         """Return the evidence, and the revisions that rest on it."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from skills.admin.evidence import all_evidence
-from skills.content import Content
+from skills.content import Content, next_patch
 from skills.models import RevisionState, SkillRevision
 from skills.review.diffs import changed_words, field_diffs
+from skills.review.publishing import FIRST_VERSION
 from skills.review.risks import RISK_LABELS
 
 FIELD_LABELS = {
@@ -33,6 +34,7 @@ def review_context(revision: SkillRevision, before: Content | None) -> dict[str,
         "waits": revision.state == RevisionState.PROPOSED,
         "diffs": [(FIELD_LABELS[diff.field], diff) for diff in diffs if diff.changed],
         "unchanged": [(FIELD_LABELS[diff.field], diff) for diff in diffs if not diff.changed],
+        "next_version": next_patch(revision.skill.version) if revision.skill else FIRST_VERSION,
         "added": added,
         "removed": removed,
         "risks": [RISK_LABELS.get(flag, flag) for flag in revision.risk_flags],

@@ -17,7 +17,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display
-from skills.admin.columns import age, plus_minus, two_lines
+from mirix.templatetags.mirix_admin import ago
+from skills.admin.columns import plus_minus, two_lines
 from skills.admin.queue import ORDER, may_decide, place_of, with_priority
 from skills.admin.review import review_context
 from skills.content import Content
@@ -82,6 +83,7 @@ class RiskFilter(admin.SimpleListFilter):
 class RevisionAdmin(PageAdmin):
     """Proposals first; every other revision by the filter."""
 
+    list_title = "Proposals"
     page_template = "admin/skills/skillrevision/page.html"
     list_filter = (StateFilter, "action", RiskFilter, "author_kind", OrganizationFilter)
     list_select_related = ("organization", "end_user", "skill", "base")
@@ -110,16 +112,11 @@ class RevisionAdmin(PageAdmin):
             "change",
             "evidence",
             "watch",
-            "author",
+            "written_by",
             *state,
             "owner",
             "waiting",
         )
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Call the queue by its name."""
-        title = "Revisions" if request.GET.get("state") else "Proposals"
-        return super().changelist_view(request, {"title": title} | (extra_context or {}))
 
     @display(description="Skill", ordering="name")
     def proposal(self, obj: SkillRevision) -> str:
@@ -152,7 +149,7 @@ class RevisionAdmin(PageAdmin):
         )
 
     @display(description="By", ordering="author_kind")
-    def author(self, obj: SkillRevision) -> str:
+    def written_by(self, obj: SkillRevision) -> str:
         """Return what kind of author wrote it."""
         return obj.get_author_kind_display()
 
@@ -169,9 +166,14 @@ class RevisionAdmin(PageAdmin):
     @display(description="Age", ordering="created_at")
     def waiting(self, obj: SkillRevision) -> str:
         """Return since when it is there."""
-        return age(obj.created_at)
+        return ago(obj.created_at)
 
     # ---- The screen of one proposal, and its two decisions --------------------------------------
+
+    def breadcrumbs(self, obj: Any = None) -> list[dict[str, str]]:
+        """Call a revision by its name alone."""
+        crumbs = super().breadcrumbs(obj)
+        return crumbs if obj is None else [crumbs[0], {"title": obj.name}]
 
     def get_urls(self) -> list[URLPattern]:
         """Add the two decisions."""

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display
-from skills.admin.columns import age
+from mirix.templatetags.mirix_admin import ago
 from skills.models import AutoDreamRun, DistillationAttempt
 
 STATE_COLOURS = {
@@ -63,7 +63,7 @@ class RunAdmin(PageAdmin):
     @display(description="Started", ordering="created_at")
     def started(self, obj: AutoDreamRun) -> str:
         """Return how long ago that was."""
-        return age(obj.started_at or obj.created_at)
+        return ago(obj.started_at or obj.created_at)
 
     def page_context(self, request: HttpRequest, obj: AutoDreamRun) -> dict[str, Any]:
         """Return what the run read, wrote and refused."""

@@ -8,7 +8,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display
-from skills.admin.columns import age, two_lines
+from mirix.templatetags.mirix_admin import ago
+from skills.admin.columns import two_lines
 from skills.admin.evidence import all_evidence
 from skills.models import RevisionState, Skill, SkillExperience
 
@@ -49,7 +50,7 @@ class SkillAdmin(PageAdmin):
     @display(description="Updated", ordering="updated_at")
     def updated(self, obj: Skill) -> str:
         """Return how long ago that was."""
-        return age(obj.updated_at)
+        return ago(obj.updated_at)
 
     def page_context(self, request: HttpRequest, obj: Skill) -> dict[str, Any]:
         """Return its past, and the experiences that its published versions rest on."""
