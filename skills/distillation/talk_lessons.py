@@ -32,6 +32,7 @@ from skills.distillation.wording import (
 
 LEARN, AVOID = "worth_learning", "worth_avoiding"
 MAX_STEPS = 6
+MAX_SAID_CHARS = 200
 NO_STEP = {"think", "calculate", "finish", "submit", "final_answer", "done", "exit", "attempt_completion"}
 """Tools that change and find out nothing; they are no step of a procedure."""
 
@@ -151,6 +152,7 @@ def _correction(scene: _Scene, times: int) -> Lesson:
         "user_critique",
         weight + 0.05 * min(3, times - 1),
         attempts=times if times > 1 else 0,
+        said=_core(heard.core),
     )
 
 
@@ -209,10 +211,15 @@ def _own_correction(scene: _Scene) -> Lesson:
         ),
         "self_correction",
         0.6 if scene.changes else 0.5,
+        said=_core(scene.heard.hit.sentence.text),
     )
 
 
 # Sentences
+
+
+def _core(sentence: str) -> str:
+    return inert(discreet(sentence), MAX_SAID_CHARS)
 
 
 def _weight(scene: _Scene) -> tuple[bool, bool, bool]:

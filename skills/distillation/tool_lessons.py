@@ -264,6 +264,7 @@ class _Writer:
             "error_pattern": inert(self.pattern, 300),
             "changes": [change.as_data() for change in self.changes],
             "telling": [change.argument for change in self.telling],
+            "named": [path for path, _ in self.pointed],
             "attempts": struggle.total_same if repeated else struggle.attempts,
             "instead": struggle.instead.tool if struggle.instead else "",
             "request": self.request,
