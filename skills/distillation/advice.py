@@ -27,8 +27,8 @@ _DO = {
     Kind.WITHOUT_PREFIX: "give {name} without {affix} in front",
     Kind.SUFFIX: "give {name} with {affix} at the end",
     Kind.WITHOUT_SUFFIX: "give {name} without {affix} at the end",
-    Kind.LOWER: "lower {name}",
-    Kind.HIGHER: "raise {name}",
+    Kind.LOWER: "lower {name} to {after}",
+    Kind.HIGHER: "raise {name} to {after}",
     Kind.FEWER_ENTRIES: "take {entries} out of {name}",
     Kind.MORE_ENTRIES: "add {entries} to {name}",
     Kind.REORDERED: "put {name} in another order",
@@ -56,22 +56,41 @@ _REFERENCE = re.compile(
 )
 
 
-def do(change: Change) -> str:
-    """Return what to do, short enough for a title: ``pass `limit` as a number``."""
-    template = _DO.get(change.kind)
-    if template is None:
-        template = "use another {name}" if _REFERENCE.search(leaf(change)) else "change {name}"
-    return _filled(template, change)
+def do(change: Change, *, example: bool = True) -> str:
+    """Return what to do, short enough for a title: ``pass `limit` as a number``.
+
+    `example` adds the value that worked where only that says what a change was.
+    """
+    return _filled(_template(change, example=example), change)
 
 
-def do_all(changes: Sequence[Change]) -> str:
+def do_all(changes: Sequence[Change], *, example: bool = True) -> str:
     """Return what to do about all changes, at most three of them in full."""
+    templates = {_template(change, example=example) for change in changes}
+    if len(changes) > 1 and len(templates) == 1 and re.findall(r"{\w+}", min(templates)) == ["{name}"]:
+        return min(templates).format(name=_names(changes))
     if len(changes) <= MAX_NAMED:
-        return listing(dict.fromkeys(do(change) for change in changes))
-    names = list(dict.fromkeys(change.name for change in changes))
-    if len(names) <= MAX_NAMED:
-        return f"change {listing(code(name, 60) for name in names)}"
-    return f"change {number(len(names), 'argument')}"
+        return listing(dict.fromkeys(do(change, example=example) for change in changes))
+    return f"change {_names(changes)}"
+
+
+def _template(change: Change, *, example: bool) -> str:
+    if change.kind in _DO:
+        return _DO[change.kind]
+    if _REFERENCE.search(leaf(change)):
+        return "use another {name}"
+    short = isinstance(change.after, str | int | float) and 0 < len(str(change.after).strip()) <= 32
+    return "change {name} (here to {after})" if short and example else "change {name}"
+
+
+def _names(changes: Sequence[Change]) -> str:
+    """Return the names of the arguments; where they are many, only their number."""
+    names = list(dict.fromkeys(leaf(change) for change in changes))
+    if len(names) > MAX_NAMED:
+        names = list(dict.fromkeys(change.name for change in changes))
+    if len(names) > MAX_NAMED:
+        return number(len(names), "argument")
+    return listing(code(name, 60) for name in names)
 
 
 def avoid(change: Change, tool: str) -> str:
@@ -187,14 +206,19 @@ def _indented(change: Change) -> str:
     for before, after in zip(old, new, strict=False):
         was, now = _indent(before), _indent(after)
         if was != now:
-            return f"{value(after.strip(), 60)} began with {now} blanks instead of {was}"
+            return f"{value(after.strip(), 60)} began with {now} instead of {was}"
         if before != after:
             return f"{value(after.strip(), 60)} was spaced differently"
     return f"it had {number(len(new), 'line')} instead of {spelled(len(old))}"
 
 
 def _indent(line: str) -> str:
-    return spelled(len(line) - len(line.lstrip())).replace("no", "none")
+    blank = line[: len(line) - len(line.lstrip())]
+    if not blank:
+        return "no white space"
+    if set(blank) == {"\t"}:
+        return number(len(blank), "tab")
+    return number(len(blank), "blank") if set(blank) == {" "} else "other white space"
 
 
 def _entries(change: Change) -> str:

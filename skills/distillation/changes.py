@@ -163,9 +163,9 @@ def kind_of(before: Any, after: Any) -> Kind:
         return _kind_of_lists(before, after)
     if isinstance(after, bool) and str(before).lower() in {"true", "false", "yes", "no", "1", "0"}:
         return Kind.AS_BOOLEAN
-    if _is_number(after) and isinstance(before, str) and _reads_as(before, after):
+    if _is_number(after) and isinstance(before, str) and _is_numeric(before):
         return Kind.AS_NUMBER
-    if isinstance(after, str) and _is_number(before) and _reads_as(after, before):
+    if isinstance(after, str) and _is_number(before) and _is_numeric(after):
         return Kind.AS_TEXT
     if _is_number(before) and _is_number(after):
         return Kind.LOWER if after < before else Kind.HIGHER
@@ -245,11 +245,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _reads_as(text: str, number: float) -> bool:
-    try:
-        return float(text.strip()) == number
-    except (ValueError, OverflowError):
-        return False
+def _is_numeric(text: str) -> bool:
+    return re.fullmatch(r"\s*[+-]?\d{1,30}(?:[.,]\d{1,30})?\s*", text) is not None
 
 
 def _is_prose(text: str) -> bool:

@@ -36,6 +36,7 @@ _LEAD = re.compile(
     r"|help (?:me|us) (?:to |with )?|let's|please)\s+",
     re.IGNORECASE,
 )
+_OBJECTION = re.compile(r"\b(?:don't|do not|instead|wrong|i meant|misunderstanding)\b|^no\b", re.IGNORECASE)
 _VAGUE = re.compile(
     r"\b(?:some|a few|any) (?:help|assistance|changes)|need (?:help|assistance)|assist me\b", re.I
 )
@@ -60,20 +61,24 @@ def sentences(text: str) -> list[str]:
 
 
 def request_before(turns: Sequence[TranscriptTurn], seq: int, tool: str = "") -> str:
-    """Return the sentence that best says what the user wanted before `seq`; "" where none does.
+    """Return what the user wanted before `seq`, in the user's words; "" where nothing says so.
 
     Of the user's sentences so far that ask for something, the concrete one that shares words with the
-    tool's name wins; of equals the latest.
+    tool's name wins; of equals the latest. A short sentence in front of it comes along: it says why.
     """
     topic = _stems(tool)
     best, best_rank = "", 0
     for turn in turns:
         if turn.role != "user" or turn.seq >= seq:
             continue
+        before = ""
         for text in sentences(turn.content):
             rank = _rank(text, topic)
             if rank and rank >= best_rank:
-                best, best_rank = text, rank
+                reason = _GREETING.sub("", before)
+                along = len(reason.split()) >= 4 and len(reason) + len(text) < MAX_REQUEST_CHARS
+                best, best_rank = f"{reason} {text}" if along else text, rank
+            before = text
     return inert(discreet(_GREETING.sub("", best)), MAX_REQUEST_CHARS)
 
 
@@ -83,6 +88,8 @@ def _rank(text: str, topic: set[str]) -> int:
     if length < 4 or length > 60 or not _WISH.search(text):
         return 0
     rank = 4 + 2 * min(2, len(_stems(text) & topic)) + (length >= 8)
+    if _OBJECTION.search(text):
+        return 0
     for weakness in (_APPROVAL, _VAGUE, _DEICTIC):
         rank -= bool(weakness.search(text))
     return rank

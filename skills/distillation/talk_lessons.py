@@ -6,6 +6,7 @@ urgently.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from mirix.text import shorten
 from skills.distillation import advice
 from skills.distillation.calls import Call
-from skills.distillation.changes import ABSENT, Change, compare
+from skills.distillation.changes import ABSENT, FORM, Change, Kind, compare
 from skills.distillation.hearing import Heard, Signal, listen
 from skills.distillation.intent import request_before, task_slug
 from skills.distillation.types import Lesson, TranscriptTurn
@@ -28,6 +29,12 @@ from skills.distillation.wording import (
     said,
     title,
     value,
+)
+
+_INSTRUCTION = re.compile(
+    r"(?:(?:no|please|and|but|then),? )*(?:don't|don’t|do not|never|always|stop|use|try|put|make|send"
+    r"|keep|leave|write)\b",
+    re.IGNORECASE,
 )
 
 LEARN, AVOID = "worth_learning", "worth_avoiding"
@@ -105,22 +112,39 @@ class _Scene:
 
 
 def _scene(heard: Heard, turns: Sequence[TranscriptTurn], calls: Sequence[Call]) -> _Scene:
-    earlier = [call for call in heard.acts if call.tool.casefold() not in NO_STEP]
-    if heard.signal is Signal.CONFIRMATION and not earlier:
-        earlier = [
-            call for call in calls if call.seq < heard.turn.seq and call.tool.casefold() not in NO_STEP
-        ]
-    before = earlier[-1] if earlier else None
-    same = next((call for call in heard.then if before and call.tool == before.tool), None)
-    # What differs is the remedy only where it worked.
-    remedied = before is not None and same is not None and same.succeeded
+    acts = [call for call in heard.acts if call.tool.casefold() not in NO_STEP]
+    if heard.signal is Signal.CONFIRMATION and not acts:
+        acts = [call for call in calls if call.seq < heard.turn.seq and call.tool.casefold() not in NO_STEP]
+    before, after = _counterparts(acts, heard.then)
+    # What differs is the remedy only where it worked, and says something only where it can be named.
+    comparable = before is not None and after is not None and after.tool == before.tool and after.succeeded
+    changes = compare(before, after) if before and after and comparable else []
     return _Scene(
         heard=heard,
         request=request_before(turns, heard.turn.seq, before.tool if before else ""),
         before=before,
-        after=same or next(iter(heard.then), None),
-        changes=compare(before, same) if before and same and remedied else [],
+        after=after,
+        changes=changes if all(_can_be_named(change) for change in changes) else [],
     )
+
+
+def _counterparts(acts: list[Call], then: list[Call]) -> tuple[Call | None, Call | None]:
+    """Return the call that the words are about and the one that followed them.
+
+    The words are about the tool that was called again after them, else about the last call.
+    """
+    for after in then:
+        again = [call for call in acts if call.tool == after.tool]
+        if again:
+            return again[-1], after
+    return (acts[-1] if acts else None), (then[0] if then else None)
+
+
+def _can_be_named(change: Change) -> bool:
+    """Whether a difference is one of values; of two longer texts it only says that they are two."""
+    if change.kind in FORM or change.kind in {Kind.FEWER_ENTRIES, Kind.MORE_ENTRIES}:
+        return True
+    return all(len(str(item)) <= 60 and "\n" not in str(item) for item in (change.before, change.after))
 
 
 # The three kinds of lesson
@@ -139,16 +163,11 @@ def _correction(scene: _Scene, times: int) -> Lesson:
         )
     else:
         opening = f"The user said: {said(heard.words, 400)}"
-    rule = (
-        f"Before calling {tool}, take {_names(scene.changes)} from the user's own words, or ask"
-        if scene.changes
-        else "Act on the request as the user put it; where it can be read in two ways, ask first"
-    )
     weight = 0.8 if scene.changes else 0.7 if heard.hit.informative else 0.55
     return scene.lesson(
         AVOID,
         _corrected_title(scene),
-        paragraph(opening, _repeated(times), _what_followed(scene), rule),
+        paragraph(opening, _repeated(times), _what_followed(scene), _rule(scene)),
         "user_critique",
         weight + 0.05 * min(3, times - 1),
         attempts=times if times > 1 else 0,
@@ -175,7 +194,8 @@ def _confirmation(scene: _Scene, steps: list[Call]) -> Lesson:
     else:
         heading = _procedure_title(scene.request, names)
         last = steps[-1]
-        how = f"What led there: {chain}; the last call was {code(last.tool, 80)}{_call_arguments(last)}"
+        final = f"; the last call was {code(last.tool, 80)}" if len(names) > 1 else ""
+        how = f"What led there: {chain}{final}{_call_arguments(last)}"
     wish = f"The user had asked: {said(scene.request)}" if scene.request else ""
     return scene.lesson(
         LEARN,
@@ -188,7 +208,7 @@ def _confirmation(scene: _Scene, steps: list[Call]) -> Lesson:
 
 
 def _procedure_title(request: str, names: list[str]) -> str:
-    chain = listing((code(name, 40) for name in names[-2:]), "and then")
+    chain = listing((code(name, 40) for name in names[-3:]), "and then")
     if request:
         return title(f"{chain} settled ", request, "")
     return shorten(f"{chain} did what the user wanted", MAX_TITLE_CHARS)
@@ -197,7 +217,7 @@ def _procedure_title(request: str, names: list[str]) -> str:
 def _own_correction(scene: _Scene) -> Lesson:
     tool = code(scene.tool, 60)
     words = discreet(scene.heard.hit.sentence.text)
-    if scene.changes:
+    if advice.is_formal(scene.changes):
         heading = shorten(f"With {tool}, {advice.do_all(scene.changes)} from the start", MAX_TITLE_CHARS)
     else:
         heading = title(f"Own mistake with {tool}: " if scene.tool else "Own mistake: ", words, "")
@@ -245,6 +265,15 @@ def _what_followed(scene: _Scene) -> str:
     return ""
 
 
+def _rule(scene: _Scene) -> str:
+    if scene.changes:
+        names = _names(scene.changes)
+        return f"Before calling {code(scene.tool, 80)}, take {names} from the user's own words, or ask"
+    if _INSTRUCTION.match(scene.heard.core):
+        return "Do it that way from the start"
+    return "Act on the request as the user put it; where it can be read in two ways, ask first"
+
+
 def _with(changes: list[Change]) -> str:
     return f" {advice.sent(changes)}" if changes else ""
 
@@ -262,7 +291,9 @@ def _wanted(changes: list[Change]) -> str:
     given = [item for item in (change.after, change.before) if item is not ABSENT]
     if any(isinstance(item, dict | list) for item in given):
         return f"other {names}"
-    shown = [value(discreet(str(item)), 30) for item in given]
+    if any(discreet(str(item)) != str(item) for item in given):
+        return f"another {names}"
+    shown = [value(item, 30) for item in given]
     if len(shown) == 2:
         return f"{names} {shown[0]}, not {shown[1]}"
     return f"{names} {shown[0]}" if change.before is ABSENT else f"no {names}"

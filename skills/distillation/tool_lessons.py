@@ -36,6 +36,10 @@ _PASSING = re.compile(
     r"|\b(?:429|502|503|504)\b",
     re.IGNORECASE,
 )
+_FORBIDDEN = re.compile(
+    r"permission|forbidden|unauthori[sz]ed|access denied|not authori[sz]ed|may not|\b(?:401|403)\b",
+    re.IGNORECASE,
+)
 _CLOSING = {"finish", "submit", "final_answer", "done", "exit", "attempt_completion"}
 
 LEARN, AVOID = "worth_learning", "worth_avoiding"
@@ -75,7 +79,6 @@ class _Writer:
         self.changes = compare(self.call, self.fix) if self.fix else []
         self.step = compare(self.call, self.next_try) if self.next_try else []
         self.telling = self._telling()
-        self.todo = self._todo()
 
     # One method per outcome
 
@@ -105,9 +108,9 @@ class _Writer:
         """Say what to do when the tool complains in this way."""
         return self._lesson(
             LEARN,
-            title(f"When {self.tool} says ", self.pattern, f", {self.todo}"),
+            title(f"When {self.tool} says ", self.pattern, f", {self._todo()}"),
             paragraph(
-                f"When {self.tool} answers {said(self.message)}, {self.todo}",
+                f"When {self.tool} answers {said(self.message)}, {self._todo(example=False)}",
                 f"It succeeded once {advice.contrast_all(self.changes)}",
                 self._kept(),
                 self._doubt(),
@@ -154,16 +157,9 @@ class _Writer:
 
     def given_up(self) -> Lesson:
         """Say what is known about a failure that nothing resolved."""
-        if self.pointed:
-            names = dict.fromkeys(code(path.rsplit(".", 1)[-1], 30) for path, _ in self.pointed[:2])
-            heading = title("", self.pattern, f" stopped {self.tool}: check {listing(names)} beforehand")
-        else:
-            heading = title(
-                f"{self.tool} did not get past ", self.pattern, ": settle the cause before calling"
-            )
         return self._lesson(
             AVOID,
-            heading,
+            self._given_up_title(),
             paragraph(
                 f"{self.tool} failed with {said(self.message)}, and no later call of it succeeded",
                 f"It was called with {_arguments(self.call)}",
@@ -175,7 +171,17 @@ class _Writer:
             importance=0.5,
         )
 
-    # Sentences
+    # Titles and sentences
+
+    def _given_up_title(self) -> str:
+        if _FORBIDDEN.search(self.message):
+            return title(f"{self.tool} may refuse with ", self.pattern, ": know whom to turn to")
+        if _PASSING.search(self.message):
+            return title(f"{self.tool} can fail with ", self.pattern, ": have another way ready")
+        if self.pointed:
+            names = dict.fromkeys(code(path.rsplit(".", 1)[-1], 30) for path, _ in self.pointed[:2])
+            return title("", self.pattern, f" stopped {self.tool}: check {listing(names)} beforehand")
+        return title(f"{self.tool} did not get past ", self.pattern, ": settle the cause before calling")
 
     def _telling(self) -> list[Change]:
         """Return the changes that speak to the error: those that ended it at once, or that it names."""
@@ -192,18 +198,23 @@ class _Writer:
         ]
         return named or self.changes
 
-    def _todo(self) -> str:
+    def _todo(self, *, example: bool = True) -> str:
         """Return the advice; an entry that the error names and the fix dropped is what it is about."""
         if len(self.telling) == 1 and self.telling[0].kind is Kind.FEWER_ENTRIES:
             argument = self.telling[0].argument
             if any(path.startswith(f"{argument}[") for path, _ in self.pointed):
                 return f"leave the entry it names out of {code(argument, 60)}"
-        return advice.do_all(self.telling)
+        return advice.do_all(self.telling, example=example)
 
     def _named(self) -> str:
-        """Say which arguments the message points at."""
-        parts = [f"{value(item, 60)} (sent as {code(path, 80)})" for path, item in self.pointed[:2]]
-        return f"The message names {listing(parts)}" if parts else ""
+        """Say which arguments the message points at: those that changed, and values that look like ids."""
+        changed = tuple(change.argument for change in self.changes)
+        parts = [
+            f"{value(item, 60)} (sent as {code(path, 80)})"
+            for path, item in self.pointed
+            if path.startswith(changed) or any(char.isdigit() for char in str(item))
+        ]
+        return f"The message names {listing(parts[:2])}" if parts else ""
 
     def _count(self) -> str:
         same = self.struggle.same_failures

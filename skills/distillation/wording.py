@@ -27,11 +27,13 @@ _LONG_NUMBER = re.compile(r"(?<![\w.])\+?\d(?:[ -]?\d){8,}(?!\w)")
 
 def inert(text: str, limit: int) -> str:
     """Return text as one line of at most `limit` characters, free of hidden characters and backticks."""
-    head = text[: limit * 20]
-    visible = (
-        " " if char.isspace() else "" if unicodedata.category(char) in _HIDDEN else char for char in head
-    )
-    return shorten("".join(visible).replace("`", "'"), limit)
+    return shorten(_visible(text[: limit * 20]), limit)
+
+
+def _visible(text: str) -> str:
+    """Return text with every white space a blank, without hidden characters and backticks."""
+    kept = (" " if char.isspace() else "" if unicodedata.category(char) in _HIDDEN else char for char in text)
+    return "".join(kept).replace("`", "'")
 
 
 def said(text: str, limit: int = MAX_ERROR_CHARS) -> str:
@@ -47,34 +49,29 @@ def code(text: str, limit: int = MAX_VALUE_CHARS) -> str:
 def value(item: Any, limit: int = MAX_VALUE_CHARS) -> str:
     """Return a JSON value as code; long texts lose their middle, long lists their middle entries."""
     if isinstance(item, str):
-        return code(_middle(item, limit)) if item.strip() else "an empty text"
-    return f"`{_compact(item, limit)}`"
+        return f"`{_middle(' '.join(_visible(item).split()), limit)}`" if item.strip() else "an empty text"
+    return exact(item, limit)
 
 
 def exact(item: Any, limit: int = MAX_VALUE_CHARS) -> str:
-    """Return a value with its JSON quotes, where text and number must be told apart."""
-    return f"`{_compact(item, limit)}`"
-
-
-def _compact(item: Any, limit: int) -> str:
+    """Return a value as JSON, where text and number or white space must be told apart."""
     if isinstance(item, list) and len(item) > 2 and len(_json(item)) > limit:
-        inner = limit // 2
-        first, last = (inert(_middle(_json(entry), inner), inner) for entry in (item[0], item[-1]))
-        return f"[{first}, … {len(item) - 2} more …, {last}]"
-    return inert(_middle(_json(item), limit), limit)
+        first, last = (_middle(_json(entry), limit // 2) for entry in (item[0], item[-1]))
+        return f"`[{first}, … {len(item) - 2} more …, {last}]`"
+    return f"`{_middle(_json(item), limit)}`"
 
 
 def _json(item: Any) -> str:
-    return json.dumps(item, ensure_ascii=False, default=str)
+    return _visible(json.dumps(item, ensure_ascii=False, default=str))
 
 
 def _middle(text: str, limit: int) -> str:
     """Return text with its middle taken out, so that both ends stay recognisable."""
-    line = " ".join(text[: limit * 4].split()) if len(text) <= limit * 4 else text
-    if len(line) <= limit:
-        return line
-    head, tail = limit * 2 // 3, limit - limit * 2 // 3 - 3
-    return f"{line[:head].rstrip()} … {line[-tail:].lstrip()}" if tail > 8 else line
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    tail = max(1, limit - head - 3)
+    return f"{text[:head].rstrip()} … {text[-tail:].lstrip()}"
 
 
 def listing(parts: Iterable[str], last: str = "and") -> str:
@@ -124,17 +121,25 @@ def pattern_of(message: str, arguments: Any) -> str:
     `flight HAT030 not available on date 2024-05-13` becomes `flight … not available on date …`.
     """
     text = discreet(message)
-    for item in _identifying(arguments):
+    for item in _identifying(arguments, message):
         text = re.sub(rf"(?<!\w){re.escape(item)}(?!\w)", "…", text)
-    # An argument may be gone while the message is full of its kind: ids and quoted values go as well.
-    text = re.sub(r"(?<!\w)(?=\w*\d)(?=\w*[A-Za-z_])[\w-]{5,}(?!\w)", "…", text)
+    # An argument may be gone while the message is full of its kind: ids go as well.
+    text = re.sub(r"(?<![\w.])(?=(?:\w*\d){2})(?=\w*[A-Za-z_])[\w-]{5,}(?![\w.]*\w)", "…", text)
     return re.sub(r"…(?:\s*…)+", "…", text)
 
 
-def _identifying(arguments: Any) -> list[str]:
-    """Return the values of a call that point at one thing: with a digit or an at sign, longest first."""
+def _identifying(arguments: Any, message: str) -> list[str]:
+    """Return the values of a call that point at one thing, longest first.
+
+    Those are values with a digit or an at sign, and those that the message puts in quotation marks.
+    """
     texts = {str(item) for _, item in leaves(arguments) if item is not None and not isinstance(item, bool)}
-    found = {text for text in texts if 3 <= len(text) <= 120 and re.search(r"[\d@]", text)}
+    found = {
+        text
+        for text in texts
+        if 3 <= len(text) <= 120
+        and (re.search(r"[\d@]", text) or f"'{text}'" in message or f'"{text}"' in message)
+    }
     return sorted(found, key=lambda text: (-len(text), text))[:200]
 
 
