@@ -170,6 +170,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "AuthorKindEnum": "skills.models.AuthorKind",
+        "RevisionStateEnum": "skills.models.RevisionState",
+        "RunStateEnum": "skills.models.RunState",
+    },
 }
 
 LOGGING = {

@@ -13,6 +13,11 @@ from typing import Any
 
 SURROGATES = re.compile("[\ud800-\udfff]")
 SPACE = re.compile(r"\s+")
+# Controls other than tab and line ends, bidirectional marks, invisible operators, tags, fillers.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 MAX_DEPTH = 100
 TOO_DEEP = f"[nested deeper than {MAX_DEPTH} levels, left out]"
 
@@ -56,6 +61,11 @@ def truncate(text: str, limit: int) -> tuple[str, bool]:
 def fold(text: str) -> str:
     """Return `text` for comparing quotes: NFKC, every run of white space one blank, case kept."""
     return SPACE.sub(" ", unicodedata.normalize("NFKC", text)).strip()
+
+
+def visible(text: str) -> str:
+    """Return `text` for a terminal: what cannot be seen, or would command it, is spelled out."""
+    return HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text).replace("\r", "\\r")
 
 
 def shorten(text: str, limit: int) -> str:

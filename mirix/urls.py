@@ -9,6 +9,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
+import mirix.api.paths  # noqa: F401 registers <id:…> for the routes of the apps
 from mirix.api.health import HealthView
 from mirix.api.users import EndUserView
 

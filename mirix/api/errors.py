@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 NOT_FOUND = {"detail": "Not found."}
 INTERNAL = {"detail": "Internal error; it has been logged."}
 PAGES = "/admin/"
+COMPACT = {"separators": (",", ":")}  # as DRF writes, so that no byte tells who answered
 
 
 class Conflict(exceptions.APIException):
@@ -90,7 +91,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Answer for faults outside the API's views; Django has logged the traceback."""
     if request.path.startswith(PAGES):
         return defaults.server_error(request)
-    return JsonResponse(INTERNAL, status=500)
+    return JsonResponse(INTERNAL, status=500, json_dumps_params=COMPACT)
 
 
 def _json_or(
@@ -103,4 +104,4 @@ def _json_or(
     """Answer programs in JSON and people, under the admin, with Django's page."""
     if request.path.startswith(PAGES):
         return page(request, exception)
-    return JsonResponse(answer, status=status_code)
+    return JsonResponse(answer, status=status_code, json_dumps_params=COMPACT)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.contrib.auth.models import User
 from django.utils import timezone
 
-from mirix.tenants.models import ApiKey, EndUser, Organization, OrganizationSettings
+from mirix.tenants.models import ApiKey, EndUser, Membership, Organization, OrganizationSettings, Role
 from mirix.tenants.owners import Owner
 from mirix.tenants.principal import Principal
 from mirix.tenants.services import hash_key
 from mirix.text import clean_text
 
 LAST_USED_STEP = timedelta(minutes=1)
+DECIDING_ROLES = frozenset({Role.REVIEWER.value, Role.ADMINISTRATOR.value})
 
 
 def find_organization(*, name: str) -> Organization | None:
@@ -42,6 +44,14 @@ def settings_of(*, organization: Organization) -> OrganizationSettings:
     """Return the organization's own choices; an unsaved empty row when it made none."""
     return OrganizationSettings.objects.filter(organization=organization).first() or OrganizationSettings(
         organization=organization
+    )
+
+
+def may_review(*, user: User, organization: Organization) -> bool:
+    """Return whether a Django user may decide the organization's proposals."""
+    return user.is_active and (
+        user.is_superuser
+        or Membership.objects.filter(user=user, organization=organization, role__in=DECIDING_ROLES).exists()
     )
 
 

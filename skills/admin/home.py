@@ -10,8 +10,9 @@ from django.urls import reverse
 
 from conversations.models import IntakeRecord, IntakeState, Session, SessionState
 from mirix.admin_base import organization_ids
-from skills.admin.queue import ORDER, waiting, waiting_count, with_priority
+from skills.admin.queue import waiting, waiting_count
 from skills.models import AutoDreamRun, RunState, Skill, SkillStatus
+from skills.selectors.proposals import QUEUE_ORDER, with_priority
 
 MAX_BADGE = 99
 QUEUE_ON_HOME = 6
@@ -76,7 +77,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add the figures of the home page; each carries the address of the list it counts."""
     sessions = _by(_seen(request, Session.objects.all()), "state")
     skills = _by(_seen(request, Skill.objects.all()), "status")
-    queue = with_priority(waiting(request).select_related("organization", "end_user")).order_by(*ORDER)
+    queue = with_priority(waiting(request).select_related("organization", "end_user")).order_by(*QUEUE_ORDER)
     context |= {
         "figures": [
             _figure(

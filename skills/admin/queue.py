@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Count, F, FloatField, IntegerField, Max, OuterRef, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from mirix.admin_base import organization_ids, roles
-from mirix.tenants.models import Role
-from skills.models import RevisionState, SkillExperience, SkillRevision
+from mirix.tenants.selectors import DECIDING_ROLES
+from skills.models import RevisionState, SkillRevision
+from skills.selectors.proposals import QUEUE_ORDER, with_priority
 
-DECIDING_ROLES = frozenset({Role.REVIEWER.value, Role.ADMINISTRATOR.value})
 MAX_QUEUE = 500
 """How far the queue is walked for the place of a proposal in it."""
 
@@ -22,20 +21,6 @@ def may_decide(request: HttpRequest, revision: SkillRevision) -> bool:
     if getattr(request.user, "is_superuser", False):
         return True
     return roles(request).get(revision.organization_id) in DECIDING_ROLES
-
-
-def with_priority(revisions: QuerySet) -> QuerySet:
-    """Annotate `priority`, the best importance × credibility of the evidence, and `evidence_count`."""
-    support = SkillExperience.objects.filter(revisions=OuterRef("pk")).order_by().values("revisions")
-    best = support.annotate(best=Max(F("importance") * F("credibility"))).values("best")
-    count = support.annotate(n=Count("pk")).values("n")
-    return revisions.annotate(
-        priority=Coalesce(Subquery(best), Value(0.0), output_field=FloatField()),
-        evidence_count=Coalesce(Subquery(count), Value(0), output_field=IntegerField()),
-    )
-
-
-ORDER = ("-priority", "-evidence_count", "created_at", "id")
 
 
 def waiting(request: HttpRequest) -> QuerySet:
@@ -68,7 +53,9 @@ def place_of(request: HttpRequest, revision: SkillRevision) -> Place:
 
     After the last comes the first; a revision that was decided points at the head of the queue.
     """
-    ids = list(with_priority(waiting(request)).order_by(*ORDER).values_list("pk", flat=True)[:MAX_QUEUE])
+    ids = list(
+        with_priority(waiting(request)).order_by(*QUEUE_ORDER).values_list("pk", flat=True)[:MAX_QUEUE]
+    )
     if revision.pk not in ids:
         return Place(number=None, total=len(ids), previous=None, next=ids[0] if ids else None)
     here = ids.index(revision.pk)

@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from mirix.admin_base import OrganizationFilter, PageAdmin, display
 from mirix.templatetags.mirix_admin import ago
 from skills.admin.columns import plus_minus, two_lines
-from skills.admin.queue import ORDER, may_decide, place_of, with_priority
+from skills.admin.queue import may_decide, place_of
 from skills.admin.review import review_context
 from skills.content import Content
 from skills.models import RevisionState, SkillRevision
@@ -27,6 +27,7 @@ from skills.review.diffs import changed_words, field_diffs
 from skills.review.errors import ReasonRequired, ReviewError
 from skills.review.publishing import approve, reject
 from skills.review.risks import RISK_LABELS
+from skills.selectors.proposals import QUEUE_ORDER, with_priority
 
 ACTION_COLOURS = {"Create": "success", "Edit": "info", "Archive": "warning", "Rollback": "warning"}
 ALL = "all"
@@ -101,7 +102,7 @@ class RevisionAdmin(PageAdmin):
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Put the most important first in the queue, the newest elsewhere."""
-        return ("-created_at", "id") if request.GET.get("state") else ORDER
+        return ("-created_at", "id") if request.GET.get("state") else QUEUE_ORDER
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         """Show the state only where it differs from row to row."""

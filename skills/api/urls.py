@@ -5,11 +5,18 @@ from __future__ import annotations
 from django.urls import path
 
 from skills.api.experiences import ExperienceViewSet
+from skills.api.proposals import ProposalViewSet
 from skills.api.runs import RunViewSet
+from skills.api.skills import SkillRevisionsView, SkillViewSet
 
 urlpatterns = [
     path("v1/experiences", ExperienceViewSet.as_view({"get": "list"}), name="experiences"),
-    path("v1/experiences/<str:pk>", ExperienceViewSet.as_view({"get": "retrieve"}), name="experience"),
+    path("v1/experiences/<id:pk>", ExperienceViewSet.as_view({"get": "retrieve"}), name="experience"),
     path("v1/runs", RunViewSet.as_view({"get": "list"}), name="runs"),
-    path("v1/runs/<str:pk>", RunViewSet.as_view({"get": "retrieve"}), name="run"),
+    path("v1/runs/<id:pk>", RunViewSet.as_view({"get": "retrieve"}), name="run"),
+    path("v1/skills", SkillViewSet.as_view({"get": "list"}), name="skills"),
+    path("v1/skills/<id:pk>", SkillViewSet.as_view({"get": "retrieve"}), name="skill"),
+    path("v1/skills/<id:pk>/revisions", SkillRevisionsView.as_view(), name="skill-revisions"),
+    path("v1/proposals", ProposalViewSet.as_view({"get": "list"}), name="proposals"),
+    path("v1/proposals/<id:pk>", ProposalViewSet.as_view({"get": "retrieve"}), name="proposal"),
 ]

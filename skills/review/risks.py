@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mirix.text import HIDDEN
 from skills.content import MAX_DESCRIPTION_CHARS, MAX_TRIGGERS, Content
 from skills.review.diffs import readable_fields
 
@@ -91,11 +92,6 @@ def _is_from_tool(experience: Support) -> bool:
     return experience.role == "tool" or (not experience.role and experience.signal_type == "tool_error")
 
 
-# Controls other than tab and line ends, bidirectional marks, invisible operators, tags, fillers.
-HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
 # Joiners are part of emoji, Persian and Indic writing; between ASCII characters they only hide something.
 ASCII_JOINER = re.compile(r"(?:^|[\x00-\x7f])[\u200c\u200d]+(?:[\x00-\x7f]|$)")
 

@@ -69,7 +69,7 @@ def test_an_unknown_path_is_404_in_json(client, path):
     answer = client.get(path)
 
     assert answer.status_code == 404
-    assert answer.content == b'{"detail": "Not found."}'
+    assert answer.content == b'{"detail":"Not found."}'
 
 
 def test_a_database_that_is_down_is_503_with_retry_after(api, monkeypatch):

@@ -1,0 +1,47 @@
+"""Reads for review: what waits, how important it is, and the evidence behind it."""
+
+from __future__ import annotations
+
+from django.db.models import Count, F, FloatField, IntegerField, Max, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+
+from mirix.tenants.models import Organization
+from skills.models import RevisionState, SkillExperience, SkillRevision
+from skills.selectors.skills import revisions_of
+
+QUEUE_ORDER = ("-priority", "-evidence_count", "created_at", "id")
+"""The most important first, then what has waited longest."""
+
+
+def proposals_of(*, organization: Organization) -> QuerySet[SkillRevision]:
+    """Return an organization's waiting proposals with priority and evidence count, without order."""
+    return with_priority(revisions_of(organization=organization).filter(state=RevisionState.PROPOSED))
+
+
+def with_priority(revisions: QuerySet) -> QuerySet:
+    """Annotate `priority`, the best importance × credibility of the evidence, and `evidence_count`."""
+    support = SkillExperience.objects.filter(revisions=OuterRef("pk")).order_by().values("revisions")
+    best = support.annotate(best=Max(F("importance") * F("credibility"))).values("best")
+    count = support.annotate(n=Count("pk")).values("n")
+    return revisions.annotate(
+        priority=Coalesce(Subquery(best), Value(0.0), output_field=FloatField()),
+        evidence_count=Coalesce(Subquery(count), Value(0), output_field=IntegerField()),
+    )
+
+
+def evidence_of(*, revision: SkillRevision) -> QuerySet[SkillExperience]:
+    """Return the supporting experiences with session and turn, the weightiest first."""
+    return revision.experiences.select_related("session", "turn").order_by(
+        (F("importance") * F("credibility")).desc(), "pk"
+    )
+
+
+def find_revision(*, organization: Organization, revision_id: str) -> SkillRevision | None:
+    """Return a revision of the organization, with what a decision needs of it."""
+    found: SkillRevision | None = (
+        with_priority(revisions_of(organization=organization))
+        .select_related("skill", "organization")
+        .filter(pk=revision_id)
+        .first()
+    )
+    return found
