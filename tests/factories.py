@@ -162,18 +162,19 @@ def make_proposal(
 
 
 def make_member(
-    organization: Organization, role: str = Role.REVIEWER, username: str | None = None, **fields: Any
+    organization: Organization,
+    role: str = Role.REVIEWER,
+    username: str | None = None,
+    password: str | None = None,
 ) -> User:
-    """A person who logs in to the admin of one organization."""
-    user = User.objects.create_user(
-        username or f"member {next(_number)}", password="a long pass phrase", is_staff=True, **fields
-    )
+    """A person who may log in to the admin of one organization; by form only with a password (hashing is slow)."""
+    user = User.objects.create_user(username or f"member {next(_number)}", password=password, is_staff=True)
     Membership.objects.create(organization=organization, user=user, role=role)
     return user
 
 
-def make_superuser(username: str | None = None) -> User:
-    return User.objects.create_superuser(username or f"root {next(_number)}", password="a long pass phrase")
+def make_superuser(username: str | None = None, password: str | None = None) -> User:
+    return User.objects.create_superuser(username or f"root {next(_number)}", password=password)
 
 
 def make_intake(owner: Owner, client: Client | None = None, **fields: Any) -> IntakeRecord:
