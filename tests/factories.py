@@ -167,7 +167,7 @@ def make_member(
     username: str | None = None,
     password: str | None = None,
 ) -> User:
-    """A person who may log in to the admin of one organization; by form only with a password (hashing is slow)."""
+    """A person of the admin of one organization; without a password (hashing is slow) no login by form."""
     user = User.objects.create_user(username or f"member {next(_number)}", password=password, is_staff=True)
     Membership.objects.create(organization=organization, user=user, role=role)
     return user
