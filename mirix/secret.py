@@ -6,6 +6,8 @@ import os
 import secrets
 from pathlib import Path
 
+from mirix.ownership import hand_over, make_state_dir
+
 
 def load_or_create_secret(path: Path) -> str:
     """Return the secret in `path`; the first caller makes it, with mode 0600.
@@ -16,11 +18,12 @@ def load_or_create_secret(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        account = make_state_dir(path.parent)
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(48))
+    hand_over(draft, account)
     try:
         os.link(draft, path)
     except FileExistsError:

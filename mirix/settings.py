@@ -17,7 +17,7 @@ from mirix.unfold import UNFOLD as UNFOLD
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = Path(env.str("MIRIX_VAR_DIR", default=str(BASE_DIR / "var"))).resolve()
+VAR_DIR = Path(env.str("MIRIX_VAR_DIR", default="") or BASE_DIR / "var").resolve()
 MIRIX_PORT = env.int("MIRIX_PORT", default=8531)
 
 

@@ -81,10 +81,15 @@ class Server:
         self.log = var_dir / "postgres.log"
         self._guard = threading.Lock()
         self._membership: int | None = None
+        self._childs: int | None = None
         self._folder: Path | None = None
         self._heard = 0  # length of the log before the last program that was run
         atexit.register(self.leave)
-        os.register_at_fork(after_in_child=self._rejoin)
+        os.register_at_fork(
+            before=self._before_fork,
+            after_in_parent=lambda: self._after_fork(in_child=False),
+            after_in_child=lambda: self._after_fork(in_child=True),
+        )
 
     def socket_dir(self, *, ask_again: bool = False) -> Path:
         """Return the folder of the server's socket, after starting the server where it does not run.
@@ -94,7 +99,7 @@ class Server:
         """
         with self._guard, _as_one_line():
             if self._membership is None:
-                self._membership = self._joined(fcntl.LOCK_SH)
+                self._membership = self._joined()
             if self._folder is None or ask_again:
                 self._folder = None
                 with self._opened("postgres.start") as turn:
@@ -141,19 +146,26 @@ class Server:
             else:
                 return
 
-    def _rejoin(self) -> None:
-        """Take a lock of the fork's own: the inherited one is its parent's too, who may end it for both."""
-        inherited, self._membership, self._folder = self._membership, None, None
-        self._guard = threading.Lock()
-        if inherited is not None:
-            with suppress(BlockingIOError):
-                self._membership = self._joined(fcntl.LOCK_SH | fcntl.LOCK_NB)
-            os.close(inherited)
+    def _before_fork(self) -> None:
+        """Take a second lock, for the child: the first is of both, and one of them could end it for both."""
+        self._guard.acquire()
+        if self._membership is not None:
+            self._childs = self._joined()
 
-    def _joined(self, how: int) -> int:
+    def _after_fork(self, *, in_child: bool) -> None:
+        """Keep one's own of the two locks."""
+        if self._membership is not None and self._childs is not None:
+            if in_child:
+                self._membership, self._childs = self._childs, self._membership
+                self._folder = None
+            os.close(self._childs)
+            self._childs = None
+        self._guard.release()
+
+    def _joined(self) -> int:
         descriptor = self._open("postgres.users")
         try:
-            fcntl.flock(descriptor, how)
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
         except BaseException:
             os.close(descriptor)
             raise
