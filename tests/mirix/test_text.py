@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirix.text import clean_json, clean_text, fold, shorten, slugify, truncate
+from mirix.text import clean_json, clean_text, fold, shorten, slugify, truncate, visible
 
 any_text = st.text(st.characters(exclude_categories=()))
 any_json = st.recursive(
@@ -116,3 +116,16 @@ def test_a_slug_is_empty_or_valid(text, limit):
     assert len(slug) <= limit
     assert slug == "" or re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug)
     assert slugify(slug, limit) == slug
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\n\ttext é 漢 👩‍💻", "plain\n\ttext é 漢 👩‍💻"),
+        ("\x1b[2Jgone", "\\u001b[2Jgone"),
+        ("over\rwritten", "over\\rwritten"),
+        ("\u202etxet\u200b\U000e0041", "\\u202etxet\\u200b\\ue0041"),
+    ],
+)
+def test_visible_spells_out_what_cannot_be_seen(text, shown):
+    assert visible(text) == shown
