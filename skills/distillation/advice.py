@@ -100,7 +100,9 @@ def avoid(change: Change, tool: str) -> str:
 
 
 def avoid_all(changes: Sequence[Change], tool: str) -> str:
-    """Return what not to do where form is what was wrong; "" where it was the values."""
+    """Return what not to do where form is what was wrong; "" where it was, or may have been, the values."""
+    if not is_formal(changes):
+        return ""
     if len(changes) == 1:
         return avoid(changes[0], tool)
     missing = [code(leaf(change), 40) for change in changes if change.kind is Kind.ADDED]

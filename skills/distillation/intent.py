@@ -24,7 +24,8 @@ _WISH = re.compile(
     r"|i(?:'m| am) (?:looking|trying|hoping)"
     r"|i (?:really |also |just )?(?:need|want|wanted|have to|must)|we (?:need|want)"
     r"|(?:can|could|would|will) you|(?:can|could) (?:we|i)|please|help me|let's"
-    r"|how (?:do|can|should) (?:i|we)|what(?:'s| is)|my (?:goal|focus) is)\b",
+    r"|how (?:do|can|should) (?:i|we)|what(?:'s| is)|my (?:goal|focus) is)\b"
+    r"|^(?:how|what|where|when|which|who|why|is|are|does|do)\b[^?]*\?$",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
@@ -43,6 +44,7 @@ _VAGUE = re.compile(
 _DEICTIC = re.compile(r"\b(?:this|that|these|those|it|also|same)\b", re.IGNORECASE)
 _APPROVAL = re.compile(r"\b(?:go ahead|proceed|sounds good|confirm|that works)\b", re.IGNORECASE)
 _COMMON = """
+    long many much often
     a about again all also am an and any are as assist assistance at back be been but by can could did
     do does for from get getting give go had has have help her here hi him his how i if in into is it
     its just kind let like look looking make me my need now of off on one ones only or our out over
@@ -73,7 +75,8 @@ def request_before(turns: Sequence[TranscriptTurn], seq: int, tool: str = "") ->
             continue
         before = ""
         for text in sentences(turn.content):
-            rank = _rank(text, topic)
+            # Where nobody asks in so many words, the session's first sentence says what it is about.
+            rank = _rank(text, topic) or (not best and len(text.split()) >= 4)
             if rank and rank >= best_rank:
                 reason = _GREETING.sub("", before)
                 along = len(reason.split()) >= 4 and len(reason) + len(text) < MAX_REQUEST_CHARS

@@ -65,7 +65,7 @@ _DISARMED = _any(
     r"\bdon't get me wrong\b",
     r"\b(?:nothing|isn't anything|not anything|what|what's|what is|something|anything|everything) (?:is "
     r"|was |went )?wrong\b",
-    r"\bnot (?:that|to say)\b",
+    r"\bnot (?:that (?:i|it|it's|this|you|they)|to say)\b",
     r"\bno (?:misunderstanding|confusion|mix-?up)\b",
     r"\b(?:avoid|prevent|sorry for|apologi[sz]e for|pardon) (?:any|the|my) (?:misunderstanding|confusion"
     r"|mix-?up)\b(?!,? but\b)",
@@ -121,7 +121,7 @@ _SAYS_WHAT = _any(
     r"|were(?:n't)? supposed to)\b",
     r"\byou should have (?!received|gotten|got|seen|my|the|all|access|it|an?\b)\w+",
     r"\bi don't want [^?]*(?:, (?:just|only|but)\b|[,:–—-]+ ?i (?:want|need)\b)",
-    rf"\byou (?:have |'ve )?(?:just |accidentally )?{_ACT} (?:me )?(?:[\w ]{{0,30}} )?(?:the |my )?wrong\b",
+    rf"\byou(?:'ve| have)? (?:just |accidentally )?{_ACT} (?:me )?(?:[\w ]{{0,30}} )?(?:the |my )?wrong\b",
     r"\byou (?:forgot|missed|ignored|skipped|overlooked|left out|mixed up|misread|confused)\b",
     rf"\bwhy (?:did|would|are) you {_ACT}\b",
 )

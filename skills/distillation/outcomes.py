@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
+from itertools import islice, pairwise
 
 from skills.distillation.calls import Call
 from skills.distillation.changes import is_related
@@ -53,6 +53,8 @@ class Struggle:
     """The success, for `CHANGED` and `RETRIED`."""
     next_try: Call | None = None
     """The next call of the tool, where it is not the fix and failed as well."""
+    overcome: tuple[Call, Call] | None = None
+    """The last attempt that met this very complaint, and the one after it, which met another or none."""
     is_last_of_message: bool = True
     """Whether no later failure of the series says the same."""
     between: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ def struggles(calls: Sequence[Call]) -> list[Struggle]:
                 attempts=len(series),
                 fix=fix,
                 next_try=later[0] if later else None,
+                overcome=_overcome([call, *later, *([fix] if fix else [])]),
                 is_last_of_message=all(other.message != call.message for other in later),
                 between=_between(calls, call, fix),
                 instead=None if fix else _instead(calls, series[-1]),
@@ -117,6 +120,11 @@ def _series(calls: Sequence[Call], failed: Call, fix: Call | None) -> list[Call]
         start -= 1
     end = fix.position if fix else len(calls)
     return [call for call in calls[start:end] if call.tool == failed.tool and call.failure is not None]
+
+
+def _overcome(attempts: Sequence[Call]) -> tuple[Call, Call] | None:
+    """Return the first two neighbours of which the second no longer meets the complaint of the first."""
+    return next(((one, other) for one, other in pairwise(attempts) if other.message != one.message), None)
 
 
 def _between(calls: Sequence[Call], call: Call, fix: Call | None) -> tuple[str, ...]:

@@ -271,6 +271,8 @@ def _rule(scene: _Scene) -> str:
         return f"Before calling {code(scene.tool, 80)}, take {names} from the user's own words, or ask"
     if _INSTRUCTION.match(scene.heard.core):
         return "Do it that way from the start"
+    if scene.before is None and not scene.heard.hit.informative:
+        return "Check such an answer before giving it"
     return "Act on the request as the user put it; where it can be read in two ways, ask first"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from skills.distillation import advice
 from skills.distillation.calls import Call
-from skills.distillation.changes import Change, Kind, compare, leaves
+from skills.distillation.changes import ABSENT, Change, Kind, compare, leaves
 from skills.distillation.intent import request_before
 from skills.distillation.outcomes import MAX_SAME_FAILURES, Outcome, Struggle
 from skills.distillation.types import Lesson, TranscriptTurn
@@ -88,7 +88,8 @@ class _Writer:
         if warning:
             heading = title(f"Do not {warning}: it answers ", self.pattern, "")
         else:
-            names = listing(dict.fromkeys(code(advice.leaf(change), 40) for change in self.telling[:2]))
+            kept = [change for change in self.telling if change.before is not ABSENT] or self.telling
+            names = listing(dict.fromkeys(code(advice.leaf(change), 40) for change in kept[:2]))
             heading = title("After ", self.pattern, f", do not call {self.tool} again with the same {names}")
         return self._lesson(
             AVOID,
@@ -184,19 +185,17 @@ class _Writer:
         return title(f"{self.tool} did not get past ", self.pattern, ": settle the cause before calling")
 
     def _telling(self) -> list[Change]:
-        """Return the changes that speak to the error: those that ended it at once, or that it names."""
-        if self.next_try is not None and self.next_try.message != self.message:
-            step = {change.argument for change in self.step}
-            decisive = [change for change in self.changes if change.argument in step]
-            if decisive:
-                return decisive
+        """Return the changes that speak to the error: those of the step that ended it, those it names."""
+        overcome = self.struggle.overcome
+        step = {change.argument for change in compare(*overcome)} if overcome else set()
+        changes = [change for change in self.changes if change.argument in step] or self.changes
         paths = [path for path, _ in self.pointed]
         named = [
             change
-            for change in self.changes
+            for change in changes
             if any(path.startswith(change.argument) for path in paths) or mentions(self.message, change.name)
         ]
-        return named or self.changes
+        return named or changes
 
     def _todo(self, *, example: bool = True) -> str:
         """Return the advice; an entry that the error names and the fix dropped is what it is about."""
