@@ -1,0 +1,124 @@
+"""A real browser against a live server. This directory runs as a pytest process of its own.
+
+Every page that a test opens is watched: a script error, a console error, a failed request, a request to
+another host or an answer of 400 and above fails the test that caused it.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # playwright keeps an event loop in this thread
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+SCREENSHOTS = ROOT / "var" / "test-results" / "browser"
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        message = "no Chromium was found; install it, or name it in the variable CHROMIUM"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+class Screen:
+    """A page at the live server, with everything that went wrong on it."""
+
+    def __init__(self, page: Page, base: str) -> None:
+        self.page = page
+        self.base = base
+        self.faults: list[str] = []
+        page.on("pageerror", lambda error: self.faults.append(f"script error: {error}"))
+        page.on("console", self._console)
+        page.on("dialog", self._dialog)
+        page.on("request", self._request)
+        page.on("requestfailed", lambda request: self.faults.append(f"request failed: {request.url}"))
+        page.on("response", self._response)
+
+    def _console(self, message: Any) -> None:
+        if message.type == "error":
+            self.faults.append(f"console: {message.text}")
+
+    def _dialog(self, dialog: Any) -> None:
+        self.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith((self.base, "data:", "blob:")):
+            self.faults.append(f"request to another host: {request.url}")
+
+    def _response(self, response: Any) -> None:
+        if response.status >= 400:
+            self.faults.append(f"{response.status} {response.request.method} {response.url}")
+
+    def open(self, path: str) -> Screen:
+        self.page.goto(self.base + path)
+        return self
+
+    def text(self) -> str:
+        return self.page.locator("body").inner_text()
+
+    def keep(self, name: str) -> None:
+        """Keep a picture of the page for people to look at."""
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.evaluate("document.fonts.ready.then(() => true)")
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+
+    def overflow(self) -> int:
+        """How many pixels the page is wider than its window."""
+        return self.page.evaluate("document.scrollingElement.scrollWidth - window.innerWidth")
+
+
+@pytest.fixture
+def screen(browser: Browser, live_server: Any) -> Iterator[Callable[..., Screen]]:
+    """Open a new page, as a user where one is given; at the end nothing may have gone wrong on any."""
+    opened: list[Screen] = []
+
+    def open_screen(user: User | None = None, *, width: int = 1440, **options: Any) -> Screen:
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        if user is not None:
+            client = Client()
+            client.force_login(user)
+            session = client.cookies["sessionid"].value
+            context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+        opened.append(Screen(context.new_page(), live_server.url))
+        return opened[-1]
+
+    yield open_screen
+    faults = [fault for each in opened for fault in each.faults]
+    for each in opened:
+        each.page.context.close()
+    assert faults == []
+
+
+def path_of(url: str) -> str:
+    """The path of an address, without host and query."""
+    return re.sub(r"^https?://[^/]+", "", url).split("?")[0]

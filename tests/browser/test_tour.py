@@ -1,0 +1,300 @@
+"""A reviewer's way through the admin: log in, read, decide, look around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from mirix.tenants.owners import Owner
+from skills.models import ReviewDecision, Skill, SkillRevision
+from tests.browser.conftest import Screen, path_of
+from tests.factories import (
+    make_content,
+    make_experience,
+    make_intake,
+    make_member,
+    make_owner,
+    make_proposal,
+    make_run,
+    make_session,
+    make_skill,
+    make_superuser,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+QUEUE = "/admin/skills/skillrevision/"
+HOSTILE = '"><img src=x onerror="window.ran=1"></textarea></script><script>window.ran=1</script>'
+OpenScreen = Callable[..., Screen]
+
+
+@pytest.fixture
+def owner(transactional_db) -> Owner:
+
+    return make_owner(user_id="alice")
+
+
+def page_of(revision: SkillRevision) -> str:
+    return f"{QUEUE}{revision.pk}/change/"
+
+
+def proposal(owner: Owner, name: str, importance: float = 0.8, **fields) -> SkillRevision:
+    session = make_session(
+        owner,
+        [
+            {"role": "user", "content": "Pay my order, please."},
+            {
+                "role": "assistant",
+                "content": 'I pay it.\n[call pay] {"card": "6"}',
+                "tool_calls": [{"id": "1", "name": "pay", "arguments": {"card": "6"}}],
+            },
+            {
+                "role": "tool",
+                "content": "[pay] Error: card 6 is expired",
+                "tool_name": "pay",
+                "is_error": True,
+            },
+            {"role": "user", "content": "No, use the other card. It ends in 7."},
+        ],
+        state="distilled",
+    )
+    revision = make_proposal(owner, make_content(name=name), **fields)
+    revision.experiences.add(
+        make_experience(
+            owner,
+            session,
+            title="Ask which card to use",
+            importance=importance,
+            turn=session.turns.get(seq=4),
+            turn_seq=4,
+        ),
+        make_experience(
+            owner,
+            session,
+            experience_type="worth_avoiding",
+            signal_type="tool_error",
+            title="Do not charge an expired card",
+            quote="Error: card 6 is expired",
+            importance=importance / 2,
+            turn=session.turns.get(seq=3),
+            turn_seq=3,
+        ),
+    )
+    return revision
+
+
+def test_one_logs_in_by_the_form(owner, screen: OpenScreen):
+    make_member(owner.organization, "reviewer", "rita", password="a long pass phrase")
+    here = screen().open("/admin/")
+    assert path_of(here.page.url) == "/admin/login/"
+    here.page.get_by_label("Username").fill("rita")
+    here.page.get_by_label("Password").fill("something else")
+    here.page.get_by_role("button", name="Log in").click()
+    expect(here.page.get_by_text("Please enter the correct")).to_be_visible()
+    here.keep("login")
+    here.page.get_by_label("Username").fill("rita")
+    here.page.get_by_label("Password").fill("a long pass phrase")
+    here.page.get_by_role("button", name="Log in").click()
+    expect(here.page.get_by_text("Bring the first sessions")).to_be_visible()
+    assert path_of(here.page.url) == "/admin/"
+
+
+def test_a_proposal_is_read_down_to_the_turn_and_approved(owner, screen: OpenScreen):
+    revision = proposal(owner, "pay-with-the-right-card")
+    here = screen(make_member(owner.organization)).open("/admin/")
+    here.page.get_by_role("link", name="pay-with-the-right-card").click()
+    assert path_of(here.page.url) == page_of(revision)
+    assert here.page.locator("mark").all_inner_texts() == ["use the other card", "Error: card 6 is expired"]
+    here.page.get_by_role("link", name="Read it in session").first.click()
+    turn = here.page.locator("#turn-4")
+    expect(turn).to_be_in_viewport()
+    assert turn.locator("mark").inner_text() == "use the other card"
+    expect(turn.get_by_role("link", name="Ask which card to use")).to_be_visible()
+    here.page.locator("#turn-2 summary").click()
+    expect(here.page.locator("#turn-2 pre")).to_contain_text('"card": "6"')
+    here.page.go_back()
+    here.page.get_by_role("button", name="Approve and publish 0.1.0").click()
+    expect(here.page.get_by_text("Published pay-with-the-right-card 0.1.0.")).to_be_visible()
+    expect(here.page.get_by_text("Nothing waits for you")).to_be_visible()
+    assert Skill.objects.get().current_revision == revision
+
+
+def test_an_edit_shows_what_comes_and_goes(owner, screen: OpenScreen):
+    skill = make_skill(owner, make_content(name="pay", instructions="1. Ask for the card.\n2. Charge it."))
+    edit = make_proposal(
+        owner, make_content(name="pay", instructions="1. Ask for the stored card.\n2. Charge."), skill
+    )
+    edit.experiences.add(make_experience(owner))
+    here = screen(make_member(owner.organization)).open(page_of(edit))
+    shown = here.page.locator('[data-field="instructions"]')
+    assert [text.strip() for text in shown.locator("ins").all_inner_texts()] == ["stored"]
+    assert [text.strip() for text in shown.locator("del").all_inner_texts()] == ["it"]
+    expect(here.page.get_by_text("Unchanged: name, kind")).to_be_visible()
+
+
+def test_a_proposal_is_rejected_with_a_reason_and_the_next_comes(owner, screen: OpenScreen):
+    first, second = proposal(owner, "first", 0.9), proposal(owner, "second", 0.5)
+    here = screen(make_member(owner.organization, username="rita")).open(page_of(first))
+    here.page.get_by_role("button", name="Reject").click()  # without a reason the form is not sent
+    assert path_of(here.page.url) == page_of(first)
+    here.page.get_by_label("Or say why not").fill("The desk takes no cards.")
+    here.page.get_by_role("button", name="Reject").click()
+    expect(here.page.get_by_text("Rejected first.")).to_be_visible()
+    assert path_of(here.page.url) == page_of(second)
+    decision = ReviewDecision.objects.get()
+    assert (decision.decision, decision.reason, decision.decided_by_name) == (
+        "reject",
+        "The desk takes no cards.",
+        "rita",
+    )
+    here.open(page_of(first))
+    expect(here.page.get_by_text("The desk takes no cards.")).to_be_visible()
+
+
+def test_the_queue_is_worked_off_by_keys(owner, screen: OpenScreen):
+    first, second, third = (
+        proposal(owner, "first", 0.9),
+        proposal(owner, "second", 0.6),
+        proposal(owner, "third", 0.3),
+    )
+    here = screen(make_member(owner.organization)).open(page_of(first))
+    for key, there in (("j", second), ("j", third), ("j", first), ("k", third), ("k", second)):
+        here.page.keyboard.press(key)
+        here.page.wait_for_url(f"**{page_of(there)}")
+    here.page.keyboard.press("a")
+    here.page.wait_for_url(f"**{page_of(third)}")
+    here.page.keyboard.press("r")
+    expect(here.page.get_by_label("Or say why not")).to_be_focused()
+    here.page.keyboard.type("just a habit")  # letters typed into the reason are no commands
+    assert path_of(here.page.url) == page_of(third)
+    here.page.keyboard.press("Tab")
+    here.page.keyboard.press("Enter")
+    here.page.wait_for_url(f"**{page_of(first)}")
+    states = dict(SkillRevision.objects.values_list("name", "state"))
+    assert states == {"first": "proposed", "second": "published", "third": "rejected"}
+
+
+def test_the_second_of_two_reviewers_is_told(owner, screen: OpenScreen):
+    revision = proposal(owner, "contested")
+    rita, bob = (screen(make_member(owner.organization, username=name)) for name in ("rita", "bob"))
+    rita.open(page_of(revision))
+    bob.open(page_of(revision))
+    bob.page.get_by_label("Or say why not").fill("Too early.")
+    bob.page.get_by_role("button", name="Reject").click()
+    expect(bob.page.get_by_text("Rejected contested.")).to_be_visible()
+    rita.page.get_by_role("button", name="Approve").click()
+    expect(rita.page.get_by_text("Nothing was changed")).to_be_visible()
+    expect(rita.page.get_by_text("Too early.")).to_be_visible()
+    assert not Skill.objects.exists()
+
+
+def test_what_models_and_callers_wrote_never_runs(owner, screen: OpenScreen):
+    content = make_content(
+        name="hostile",
+        description=HOSTILE,
+        instructions=f"[click](javascript:window.ran=1)\n{HOSTILE}",
+        triggers=[HOSTILE],
+        examples=[{HOSTILE: HOSTILE}],
+        filter_tags={HOSTILE: HOSTILE},
+    )
+    run = make_run(owner, notes=[HOSTILE], counts={HOSTILE: 1}, error=HOSTILE)
+    skill = make_skill(owner, content)
+    create = make_proposal(
+        owner, make_content(description=HOSTILE), rationale=HOSTILE, risk_flags=[HOSTILE], run=run
+    )
+    edit = make_proposal(owner, make_content(name="hostile", instructions=HOSTILE * 2), skill)
+    session = make_session(
+        owner,
+        [
+            {"role": "user", "content": HOSTILE},
+            {"role": "tool", "tool_name": HOSTILE, "content": HOSTILE * 20},
+        ],
+        last_error=HOSTILE,
+        filter_tags={HOSTILE: HOSTILE},
+    )
+    experience = make_experience(owner, session, title=HOSTILE, content=HOSTILE, quote=HOSTILE, topic=HOSTILE)
+    for revision in (create, edit):
+        revision.experiences.add(experience)
+    intake = make_intake(owner, report={"skipped": [{"index": 0, "reason": HOSTILE}]}, error=HOSTILE)
+    owner.end_user.name = HOSTILE
+    owner.end_user.save()
+    here = screen(make_superuser())
+    for path in (
+        "/admin/",
+        QUEUE,
+        page_of(create),
+        page_of(edit),
+        "/admin/skills/skill/",
+        f"/admin/skills/skill/{skill.pk}/change/",
+        "/admin/skills/skillexperience/",
+        f"/admin/skills/skillexperience/{experience.pk}/change/",
+        f"/admin/skills/autodreamrun/{run.pk}/change/",
+        "/admin/conversations/session/",
+        f"/admin/conversations/session/{session.pk}/change/",
+        f"/admin/conversations/intakerecord/{intake.pk}/change/",
+        "/admin/tenants/enduser/",
+        f"/admin/tenants/enduser/{owner.end_user.pk}/change/",
+    ):
+        here.open(path)
+        assert here.page.evaluate("window.ran") is None, path
+        assert here.page.locator('img[src="x"]').count() == 0, path
+        assert here.page.locator('a[href^="javascript:window"]').count() == 0, path
+    here.open(page_of(create))
+    here.keep("hostile")
+
+
+def test_a_reviewer_of_another_organization_sees_none_of_it(owner, screen: OpenScreen):
+
+    revision = proposal(owner, "not-for-you")
+    here = screen(make_member(make_owner().organization))
+    for path in ("/admin/", QUEUE, "/admin/skills/skill/", "/admin/conversations/session/"):
+        here.open(path)
+        assert "not-for-you" not in here.text()
+        assert "alice" not in here.text()
+    here.open(page_of(revision))
+    assert here.faults == [
+        f"404 GET {here.base}{page_of(revision)}",
+        "console: Failed to load resource: the server responded with a status of 404 (Not Found)",
+    ]
+    here.faults.clear()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_pages_fit_their_window(scheme, width, owner, screen: OpenScreen):
+    skill = make_skill(owner, make_content(name="pay", instructions="1. Ask for the card.\n2. Charge it."))
+    edit = make_proposal(
+        owner,
+        make_content(name="pay", instructions="1. Ask for the stored card, always.\n2. Charge."),
+        skill,
+        risk_flags=["single_failure"],
+        rationale="Two sessions failed with the first card.",
+    )
+    edit.experiences.add(make_experience(owner))
+    create = proposal(owner, "pay-with-the-right-card")
+    session = create.experiences.first().session
+    make_intake(owner, report={"stored": 4, "skipped": [{"index": 0, "reason": "system message"}]})
+    run = make_run(owner)
+    here = screen(make_superuser(), width=width, color_scheme=scheme)
+    for name, path in {
+        "home": "/admin/",
+        "proposals": QUEUE,
+        "create": page_of(create),
+        "edit": page_of(edit),
+        "skills": "/admin/skills/skill/",
+        "skill": f"/admin/skills/skill/{skill.pk}/change/",
+        "experiences": "/admin/skills/skillexperience/",
+        "sessions": "/admin/conversations/session/",
+        "session": f"/admin/conversations/session/{session.pk}/change/",
+        "intake": "/admin/conversations/intakerecord/",
+        "run": f"/admin/skills/autodreamrun/{run.pk}/change/",
+        "organizations": "/admin/tenants/organization/",
+        "keys": "/admin/tenants/apikey/",
+        "logins": "/admin/auth/user/",
+        "jobs": "/admin/procrastinate/procrastinatejob/",
+    }.items():
+        here.open(path)
+        here.keep(f"{name}-{scheme}-{width}")
+        assert here.overflow() <= 0, path
