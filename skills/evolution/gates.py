@@ -20,7 +20,7 @@ from skills.review.validation import content_errors
 # Past this a text repeats itself so much that aligning it would take minutes: the whole passage counts.
 MAX_EQUAL_PAIRS = 100_000
 
-# A field this short may be rewritten whole: in one line every change is a large share of it.
+# A field this short may be rewritten whole: every change is a large share of it.
 SHORT_FIELD_CHARS = 400
 
 GATED_FIELDS = ("name", "description", "instructions")
@@ -46,6 +46,9 @@ class Change:
 
     chars: int
     ratio: float
+
+
+DEFAULT_LIMITS = Limits()
 
 
 def measure_change(before: str, after: str) -> Change:
@@ -115,7 +118,7 @@ def size_refusals(before: Content | None, after: Content, limits: Limits) -> lis
         return reasons
     for field in GATED_FIELDS:
         old, new = getattr(before, field), getattr(after, field)
-        if old == new or max(len(old), len(new)) <= SHORT_FIELD_CHARS:
+        if old == new:
             continue
         change = measure_change(old, new)
         if change.chars > limits.max_change_chars:
@@ -123,7 +126,7 @@ def size_refusals(before: Content | None, after: Content, limits: Limits) -> lis
                 f"The edit changes {change.chars} characters of the {field}; "
                 f"the limit is {limits.max_change_chars}."
             )
-        elif change.ratio >= limits.major_ratio:
+        elif len(old) > SHORT_FIELD_CHARS and change.ratio >= limits.major_ratio:
             reasons.append(
                 f"The edit changes {change.ratio:.2f} of the {field}; the limit is {limits.major_ratio}."
             )
@@ -144,7 +147,7 @@ def refusals(
     before: Content | None,
     after: Content,
     experiences: Sequence[ExperienceView],
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> list[str]:
     """Return every reason against an operation, in the order of the gates; empty when it may be written.
 

@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol
 
 from skills.content import Content
 
+Action = Literal["create", "edit", "confirm"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExperienceView:
@@ -39,9 +41,14 @@ class SkillView:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One change that a proposer asks for; each costs one unit of the budget once it is written."""
+    """One change that a proposer asks for; each costs one unit of the budget once it is written.
 
-    action: Literal["create", "edit"]
+    A `confirm` changes nothing and costs nothing: its experiences say what the target says already, and
+    become support of it. Operations on one target follow each other: each starts from the text that the
+    one before leaves.
+    """
+
+    action: Action
     content: Content
     experience_ids: tuple[str, ...]
     rationale: str
@@ -72,6 +79,13 @@ class Proposer(Protocol):
     """Turns related experiences into operations; called outside any transaction."""
 
     name: str
+
+    def is_ready(self, experiences: Sequence[ExperienceView], *, known: bool) -> bool:
+        """Return whether experiences of one topic are enough to propose from; the others wait.
+
+        `known` says that a skill or proposal of the topic's name exists.
+        """
+        ...
 
     def propose(
         self, experiences: Sequence[ExperienceView], candidates: Sequence[SkillView]

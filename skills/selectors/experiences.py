@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.db.models import F
 
 from mirix.tenants.models import Organization, OwnedQuerySet
-from skills.models import SkillExperience
+from mirix.tenants.owners import Owner
+from skills.models import ExperienceStatus, SkillExperience
 
 
 def experiences_of(*, organization: Organization) -> OwnedQuerySet:
@@ -14,4 +15,14 @@ def experiences_of(*, organization: Organization) -> OwnedQuerySet:
         SkillExperience.objects.for_organization(organization)
         .select_related("session", "end_user")
         .annotate(run_id=F("attempt__run"))
+    )
+
+
+def pending_experiences(*, owner: Owner) -> OwnedQuerySet:
+    """Return what evolution may use, the weightiest first: importance times credibility, then age."""
+    return (
+        SkillExperience.objects.for_owner(owner)
+        .filter(status=ExperienceStatus.PENDING, quarantined=False)
+        .annotate(weight=F("importance") * F("credibility"))
+        .order_by("-weight", "created_at", "pk")
     )

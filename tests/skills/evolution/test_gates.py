@@ -94,10 +94,10 @@ def test_changed_ratio(replaced, refused):
 
 
 def test_a_short_field_may_be_rewritten_whole():
-    before, after = content(description="Use when a card is declined."), content(description="x" * 400)
+    before, after = content(description="a" * SHORT_FIELD_CHARS), content(description="x" * 500)
     assert size_refusals(before, after, Limits()) == []
-    too_long = content(description="x" * (SHORT_FIELD_CHARS + 1))
-    assert size_refusals(before, too_long, Limits()) == [
+    longer = content(description="a" * (SHORT_FIELD_CHARS + 1))
+    assert size_refusals(longer, after, Limits()) == [
         "The edit changes 1.00 of the description; the limit is 0.4."
     ]
 

@@ -1,0 +1,89 @@
+"""Clusters: experiences that are about the same thing and so belong in one skill. Pure.
+
+Lessons about one tool are one cluster, and so are lessons about one task. Tasks are named by a user's words,
+so two names may mean one task: those that share enough words of meaning, with what was asked for counted
+in, are one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skills.evolution.facts import Facts, topic_parts
+from skills.evolution.types import ExperienceView
+from skills.evolution.words import content_words
+
+MIN_SHARED_WORDS = 2
+MIN_OVERLAP = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Experiences of one topic, the weightiest first."""
+
+    topic: str
+    experiences: tuple[ExperienceView, ...]
+
+    @property
+    def weight(self) -> float:
+        """The sum of what its experiences weigh: a topic that came up often goes first."""
+        return sum(weight(experience) for experience in self.experiences)
+
+
+def weight(experience: ExperienceView) -> float:
+    """Return how much an experience weighs: importance times credibility."""
+    return experience.importance * experience.credibility
+
+
+def clusters(experiences: Sequence[ExperienceView]) -> list[Cluster]:
+    """Return the clusters of experiences, the heaviest first; every experience is in exactly one.
+
+    The topic of several related tasks is the one that most of their experiences name.
+    """
+    by_topic: dict[str, list[ExperienceView]] = {}
+    for experience in experiences:
+        by_topic.setdefault(topic_of(experience), []).append(experience)
+    groups: list[list[str]] = []
+    for topic in sorted(by_topic):
+        related = [group for group in groups if any(_related(topic, other, by_topic) for other in group)]
+        for group in related:
+            groups.remove(group)
+        groups.append([topic, *(other for group in related for other in group)])
+    found = [_cluster(group, by_topic) for group in groups]
+    return sorted(found, key=lambda cluster: (-cluster.weight, cluster.topic))
+
+
+def topic_of(experience: ExperienceView) -> str:
+    """Return what an experience is about; without a topic of its own, its title is the task."""
+    kind, name = topic_parts(experience.topic)
+    if name:
+        return f"{kind or 'task'}:{name}"
+    return f"task:{' '.join(sorted(content_words(experience.title)))[:80]}"
+
+
+def overlap(left: frozenset[str], right: frozenset[str]) -> bool:
+    """Return whether two sets of words share enough to speak of the same task."""
+    shared = len(left & right)
+    return shared >= MIN_SHARED_WORDS and shared >= MIN_OVERLAP * min(len(left), len(right))
+
+
+def task_words(topic: str, experiences: Sequence[ExperienceView]) -> frozenset[str]:
+    """Return the words of meaning of a task: of its name, and of what was asked for."""
+    requests = " ".join(Facts.of(experience).request for experience in experiences)
+    return content_words(f"{topic_parts(topic)[1]} {requests}")
+
+
+def _related(one: str, other: str, by_topic: dict[str, list[ExperienceView]]) -> bool:
+    if not (one.startswith("task:") and other.startswith("task:")):
+        return False
+    return overlap(task_words(one, by_topic[one]), task_words(other, by_topic[other]))
+
+
+def _cluster(topics: list[str], by_topic: dict[str, list[ExperienceView]]) -> Cluster:
+    members = [experience for topic in topics for experience in by_topic[topic]]
+    named = Counter(topic_of(experience) for experience in members)
+    topic = min(named, key=lambda name: (-named[name], name))
+    ordered = sorted(members, key=lambda experience: (-weight(experience), experience.id))
+    return Cluster(topic=topic, experiences=tuple(ordered))

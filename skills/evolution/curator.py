@@ -1,0 +1,357 @@
+"""The curator: pending experiences in, proposals out, within a budget and past every gate.
+
+One evolution: take what is pending, weightiest first; have each topic's experiences proposed from, outside
+any transaction; write one operation after the other, each in its own transaction under the run's fence. A
+crash between two of them leaves the rest pending and nothing half-written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, zip_longest
+from typing import Protocol
+
+from django.conf import settings
+from django.db import transaction
+
+from mirix.tenants.models import OrganizationSettings, ReviewPolicy
+from mirix.tenants.owners import Owner
+from skills.evolution.budget import BudgetRule, edit_budget
+from skills.evolution.clusters import Cluster, clusters
+from skills.evolution.gates import Limits, refusals, support_refusals
+from skills.evolution.library import Library, key_of
+from skills.evolution.merging import merge
+from skills.evolution.offline import OfflineProposer
+from skills.evolution.types import (
+    EvolutionReport,
+    ExperienceView,
+    Operation,
+    Proposer,
+    Refusal,
+    SkillView,
+)
+from skills.models import (
+    AutoDreamRun,
+    ExperienceStatus,
+    ExperienceType,
+    RevisionState,
+    Skill,
+    SkillExperience,
+    SkillRevision,
+    SkillStatus,
+)
+from skills.review.errors import ReviewError
+from skills.review.proposals import propose
+from skills.review.publishing import approve
+from skills.review.tags import shared_tags
+from skills.selectors.experiences import pending_experiences
+
+MAX_EXPERIENCES = 50
+MAX_POOL = 1_000
+"""How many pending ones are looked at; those of topics that wait for more do not count towards the 50."""
+SESSIONS_TO_ASK_AGAIN = 2
+"""New sessions that must speak for what a person rejected, before it is proposed again."""
+
+
+class Claim(Protocol):
+    """The right to write for one run; `skills.runs.RunClaim` is one."""
+
+    run_id: str
+
+    def hold(self) -> AutoDreamRun:
+        """Lock the run until the transaction ends, or raise because it is somebody else's by now."""
+        ...
+
+
+class _Refused(Exception):
+    """An operation must not be written; the text is the reason."""
+
+
+def evolve(*, owner: Owner, claim: Claim, proposer: Proposer | None = None) -> EvolutionReport:
+    """Turn the owner's pending experiences into proposals; return what was written and what was refused.
+
+    Not inside a transaction. Raises what `claim.hold` raises when the run is lost; what was written until
+    then stays.
+    """
+    return _Evolution(owner, claim, proposer or OfflineProposer(limits())).run()
+
+
+def limits() -> Limits:
+    """Return the gates' constants from the settings."""
+    return Limits(
+        max_change_chars=settings.MIRIX_SKILL_MAX_EDIT_CHAR_DELTA,
+        major_ratio=settings.MIRIX_SKILL_EDIT_MAJOR_RATIO,
+        max_instructions_chars=settings.MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS,
+    )
+
+
+def budget_rule() -> BudgetRule:
+    """Return the budget's constants from the settings."""
+    return BudgetRule(
+        base=settings.MIRIX_SKILL_EDIT_BUDGET_B0,
+        per_avoid=settings.MIRIX_SKILL_EDIT_BUDGET_ALPHA_FAIL,
+        per_learn=settings.MIRIX_SKILL_EDIT_BUDGET_ALPHA_SUCC,
+        minimum=settings.MIRIX_SKILL_EDIT_BUDGET_MIN,
+        maximum=settings.MIRIX_SKILL_EDIT_BUDGET_MAX,
+    )
+
+
+def publishes_at_once(owner: Owner) -> bool:
+    """Return whether the owner's organization lets unflagged proposals through without a person."""
+    chosen = OrganizationSettings.objects.filter(organization=owner.organization).first()
+    policy = (chosen.review_policy if chosen else "") or settings.MIRIX_REVIEW_POLICY
+    return policy == ReviewPolicy.AUTOMATIC
+
+
+class _Evolution:
+    """The state of one evolution."""
+
+    def __init__(self, owner: Owner, claim: Claim, proposer: Proposer) -> None:
+        self.owner, self.claim, self.proposer = owner, claim, proposer
+        self.limits = limits()
+        self.publishing = publishes_at_once(owner)
+        self.library = Library(owner)
+        self.views: dict[str, ExperienceView] = {}
+        self.moved: dict[str, str] = {}
+        """Where a pending new skill's text is by now: key before a write → key after it."""
+        self.proposed: dict[str, str] = {}
+        self.published: dict[str, str] = {}
+        self.consumed: list[str] = []
+        self.refused: list[Refusal] = []
+        self.spent = 0
+
+    def run(self) -> EvolutionReport:
+        """Do all of it."""
+        batch = self._batch()
+        self.views = {view.id: view for cluster in batch for view in cluster.experiences}
+        avoid = sum(view.experience_type == ExperienceType.WORTH_AVOIDING for view in self.views.values())
+        budget = edit_budget(avoid=avoid, learn=len(self.views) - avoid, rule=budget_rule())
+        if budget > 0:
+            for operation in self._operations(batch):
+                self._attempt(operation, budget)
+        return EvolutionReport(
+            proposed=list(self.proposed.values()),
+            published=list(self.published.values()),
+            consumed=self.consumed,
+            refused=self.refused,
+            budget=budget,
+        )
+
+    def _batch(self) -> list[Cluster]:
+        """Return the topics that are ready, with the weightiest 50 experiences of all of them."""
+        pool = [_view(experience) for experience in pending_experiences(owner=self.owner)[:MAX_POOL]]
+        ready = [
+            cluster
+            for cluster in clusters(pool)
+            if self.proposer.is_ready(cluster.experiences, known=self.library.has_topic(cluster.topic))
+        ]
+        wanted = {view.id for cluster in ready for view in cluster.experiences}
+        taken = {view.id for view in [view for view in pool if view.id in wanted][:MAX_EXPERIENCES]}
+        cut = (
+            replace(cluster, experiences=tuple(view for view in cluster.experiences if view.id in taken))
+            for cluster in ready
+        )
+        return [cluster for cluster in cut if cluster.experiences]
+
+    def _operations(self, batch: Sequence[Cluster]) -> Iterator[Operation]:
+        """Return all operations, the first of every topic before the second of any."""
+        queues = [
+            self.proposer.propose(
+                cluster.experiences, self.library.candidates(cluster.topic, cluster.experiences)
+            )
+            for cluster in batch
+        ]
+        rounds = chain.from_iterable(zip_longest(*queues))
+        return (operation for operation in rounds if operation is not None)
+
+    def _attempt(self, operation: Operation, budget: int) -> None:
+        """Write one operation, or note why not."""
+        try:
+            self._write(self._admitted(operation, budget))
+        except (_Refused, ReviewError) as refusal:
+            self.refused.append(
+                Refusal(
+                    reason=str(refusal),
+                    name=operation.content.name,
+                    experience_ids=operation.experience_ids,
+                )
+            )
+
+    # Whether it may be written
+
+    def _admitted(self, operation: Operation, budget: int) -> Operation:
+        """Return the operation as it is to be written: on the current text, past every gate."""
+        if operation.action != "confirm" and self.spent >= budget:
+            raise _Refused(f"The budget of {budget} is used up; the experiences stay pending.")
+        unknown = [item for item in operation.experience_ids if item not in self.views]
+        if unknown:
+            raise _Refused(f"It cites {len(unknown)} experiences that this run did not hand out.")
+        if operation.target is not None:
+            operation = replace(operation, target=self._current(operation.target))
+        elif near := self.library.near(operation.content):
+            operation = _turned_into_edit(operation, near)
+        self._pass_gates(operation)
+        return operation
+
+    def _current(self, target: SkillView) -> SkillView:
+        """Return a target as it stands now; it must still be the text that the operation starts from."""
+        key = key_of(target)
+        while key in self.moved:
+            key = self.moved[key]
+        current = self.library.get(key)
+        if current is None:
+            raise _Refused("The text it edits is no longer there.")
+        if replace(current.content, filter_tags={}) != replace(target.content, filter_tags={}):
+            raise _Refused("The text it edits has changed, or an earlier part of the edit was refused.")
+        return current
+
+    def _pass_gates(self, operation: Operation) -> None:
+        experiences = [self.views[item] for item in operation.experience_ids]
+        target = operation.target
+        if operation.action == "confirm":
+            reasons = support_refusals(experiences)
+        else:
+            reasons = refusals(
+                before=target.content if target else None,
+                after=operation.content,
+                experiences=experiences,
+                limits=self.limits,
+            )
+        if reasons:
+            raise _Refused(" ".join(reasons))
+        if operation.action == "confirm":
+            return
+        if target and (other := self.library.near(operation.content, except_key=key_of(target))):
+            raise _Refused(f"The edit would make it a near-duplicate of “{other.content.name}”.")
+        sessions = {experience.session_id for experience in experiences}
+        for rejected in self.library.rejected_like(target, operation.content):
+            if len(sessions - rejected.session_ids) < SESSIONS_TO_ASK_AGAIN:
+                raise _Refused(
+                    f"{rejected.revision_id} with much the same text was rejected, "
+                    f"and fewer than {SESSIONS_TO_ASK_AGAIN} new sessions speak for it."
+                )
+
+    # Writing it
+
+    def _write(self, operation: Operation) -> None:
+        """Write one operation in one transaction; the library is read anew behind it."""
+        with transaction.atomic():
+            run = self.claim.hold()
+            experiences = self._still_pending(operation.experience_ids)
+            if operation.action == "confirm":
+                revision = self._confirm(operation, experiences, run)
+            else:
+                revision = self._propose(operation, experiences, run)
+            skill = self._publish(revision) if revision else None
+        self.consumed += operation.experience_ids
+        self.spent += operation.action != "confirm"
+        if revision is not None:
+            self._remember(operation.target, revision, skill)
+            self.library = Library(self.owner)
+
+    def _still_pending(self, ids: Sequence[str]) -> list[SkillExperience]:
+        """Return the cited experiences; a person may have set one aside since it was read."""
+        found = list(
+            SkillExperience.objects.for_owner(self.owner).filter(
+                pk__in=ids, status=ExperienceStatus.PENDING, quarantined=False
+            )
+        )
+        if len(found) < len(set(ids)):
+            raise _Refused(f"{len(set(ids)) - len(found)} of its experiences are no longer pending.")
+        return found
+
+    def _propose(
+        self, operation: Operation, experiences: Sequence[SkillExperience], run: AutoDreamRun
+    ) -> SkillRevision:
+        target = operation.target
+        skill = Skill.objects.get(pk=target.skill_id) if target and target.skill_id else None
+        open_revision = (
+            SkillRevision.objects.get(pk=target.revision_id) if target and target.revision_id else None
+        )
+        return propose(
+            owner=self.owner,
+            content=operation.content,
+            skill=skill,
+            target_revision=open_revision,
+            action="edit" if skill else "create",
+            author_kind=self.proposer.name,
+            experiences=experiences,
+            rationale=operation.rationale,
+            run=run,
+        )
+
+    def _confirm(
+        self, operation: Operation, experiences: Sequence[SkillExperience], run: AutoDreamRun
+    ) -> SkillRevision | None:
+        """Make experiences support of the text that says them already; return a revision if one was needed.
+
+        Tags are what all support shares: where a session has others, the text is proposed anew with fewer.
+        """
+        target = operation.target
+        assert target is not None
+        tags = shared_tags([target.content.filter_tags, *(item.filter_tags for item in experiences)])
+        if tags != target.content.filter_tags:
+            return self._propose(replace(operation, content=target.content), experiences, run)
+        revisions = SkillRevision.objects.for_owner(self.owner).select_for_update(no_key=True, of=("self",))
+        if target.revision_id:
+            revision = revisions.filter(pk=target.revision_id, state=RevisionState.PROPOSED).first()
+        else:
+            revision = revisions.filter(pk=Skill.objects.get(pk=target.skill_id).current_revision_id).first()
+        if revision is None:
+            raise _Refused("The text that says so already is no longer there.")
+        revision.experiences.add(*experiences)
+        SkillExperience.objects.filter(pk__in=[item.pk for item in experiences]).update(
+            status=ExperienceStatus.CONSUMED
+        )
+        return None
+
+    def _publish(self, revision: SkillRevision) -> Skill | None:
+        """Publish at once where the policy lets unflagged proposals through; else leave it waiting."""
+        dormant = revision.skill is not None and revision.skill.status != SkillStatus.ACTIVE
+        if not self.publishing or revision.risk_flags or dormant:
+            return None
+        try:
+            return approve(
+                revision=revision,
+                kind=self.proposer.name,
+                reason="No risk flags: published by the organization's policy.",
+            )
+        except ReviewError:
+            return None  # It waits for a person, who is told why by the same rule.
+
+    def _remember(self, target: SkillView | None, revision: SkillRevision, skill: Skill | None) -> None:
+        """Note where the text is by now, and which revision waits or was published last."""
+        skill_id = skill.pk if skill else revision.skill_id
+        key = skill_id or revision.pk
+        if target is not None and key_of(target) != key:
+            self.moved[key_of(target)] = key
+            self.proposed.pop(key_of(target), None)
+        self.proposed.pop(key, None)
+        self.published.pop(key, None)
+        (self.published if skill else self.proposed)[key] = revision.pk
+
+
+def _turned_into_edit(operation: Operation, near: SkillView) -> Operation:
+    """Return what a create too near an existing text becomes: an edit of it, or mere support for it."""
+    merged = merge(near.content, operation.content)
+    if merged == near.content:
+        return replace(operation, action="confirm", content=near.content, target=near)
+    return replace(operation, action="edit", content=merged, target=near)
+
+
+def _view(experience: SkillExperience) -> ExperienceView:
+    return ExperienceView(
+        id=experience.pk,
+        session_id=experience.session_id,
+        experience_type=experience.experience_type,
+        title=experience.title,
+        content=experience.content,
+        topic=experience.topic,
+        details=experience.details,
+        importance=experience.importance,
+        credibility=experience.credibility,
+        signal_type=experience.signal_type,
+        quote=experience.quote,
+        verified=experience.verified,
+    )

@@ -1,0 +1,76 @@
+"""From one session's words to anybody's: values of that session leave, what was wanted stays. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from skills.distillation.wording import discreet, inert
+from skills.evolution.words import content_words
+
+GAP = "…"
+MAX_PHRASE_CHARS = 120
+
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\.?"
+_DATE = re.compile(
+    rf"\b(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? \d{{4}})?"
+    r"|\d{4}-\d{2}-\d{2}(?:[T ][\d:.Z+-]+)?|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?"
+    r"|\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]\.?m\b\.?)?|\d{1,2} ?[ap]\.?m\b)",
+    re.IGNORECASE,
+)
+_ID = re.compile(r"(?<!\w)[#$€£]?(?=\w*\d)(?:\d[\d.,]*\d{2,}|\w*[A-Za-z_]\w*\d\w*|\d\w*[A-Za-z]\w*)(?!\w)")
+_NAME = re.compile(r"(?<![.!?…“\"'(] )(?<!^)(?<![\w/.-])[A-Z][a-z]+(?:['’]s)?(?:[ -][A-Z][a-z]+)*(?![\w/])")
+_GAPS = re.compile(rf"{GAP}(?:[\s,]*(?:and |or )?{GAP})+")
+_TAIL = re.compile(
+    rf"[ ,]*\b(?:on|from|to|for|at|in|by|with|of|until|since|before|after|about|number|id|under)"
+    rf"(?: (?:the|my|a|our|their|his|her))? {GAP}",
+    re.IGNORECASE,
+)
+_BRACKETED_GAP = re.compile(rf" ?\([^()]*{GAP}[^()]*\)")
+
+_LEAD = re.compile(
+    r"^(?:(?:hi|hello|hey|yes|no|ok|okay|sure|great|thanks|thank you|also|so|well|actually|alright|and|but"
+    r"|please|sorry|unfortunately|i understand(?: that)?|in that case)\b[,.!: ]+)*"
+    r"(?:.{0,80}?\b(?:i(?:'d| would) (?:really |also |still )?(?:like|love|prefer) (?:you )?"
+    r"(?:to (?:have )?)?"
+    r"|i(?:'m| am) (?:looking|trying|hoping|calling|here|writing) (?:to|for|about|in order to) "
+    r"|i (?:really |also |just |still )?(?:need|want|wanted|have) (?:some |your )?(?:help |assistance )?"
+    r"(?:you )?(?:to |with |in )?"
+    r"|we (?:need|want) (?:you )?to "
+    r"|(?:can|could|would|will) (?:you|we|i) (?:please |also |just |kindly )?"
+    r"(?:help (?:me|us) (?:to |with )?)?"
+    r"|help (?:me|us) (?:to |with )?|let's |let us |please ))",
+    re.IGNORECASE,
+)
+
+
+def without_values(text: str) -> str:
+    """Return text with e-mail addresses, long numbers, dates, times and ids as `…`."""
+    return _GAPS.sub(GAP, _ID.sub(GAP, _DATE.sub(GAP, discreet(text))))
+
+
+def without_names(text: str) -> str:
+    """Return text without values, and without capitalised words inside a sentence."""
+    return _GAPS.sub(GAP, _NAME.sub(GAP, without_values(text)))
+
+
+def phrase_of(request: str) -> str:
+    """Return what was asked for as a phrase that another may search with; "" where nothing general is left.
+
+    >>> phrase_of("I need to change my flight back from Denver to Houston to be the quickest one on May 27.")
+    'change my flight back to be the quickest one'
+    """
+    text = without_names(inert(request, 400))
+    text = _LEAD.sub("", text, count=1)
+    text = _BRACKETED_GAP.sub("", text)
+    previous = ""
+    while previous != text:
+        previous, text = text, _TAIL.sub("", text)
+    text = re.sub(rf"\s*{GAP}\s*", " ", text)
+    text = re.sub(r"\s+([,.;:!?])", r"\1", " ".join(text.split()))
+    text = re.split(r"(?<=[a-z])[.!?](?:\s|$)", text, maxsplit=1)[0]
+    text = text.strip(" ,;:-–.!?\"'“”")
+    text = inert(text, MAX_PHRASE_CHARS).rstrip("…").rstrip(" ,")
+    if len(text.split()) < 3 or len(content_words(text)) < 2:
+        return ""
+    return text[:1].lower() + text[1:] if not text[:2].isupper() else text

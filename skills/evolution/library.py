@@ -1,0 +1,165 @@
+"""What an owner's skills say, when a run looks for what to edit and for what would be one too many.
+
+A snapshot: skills of every status, open proposals, rejected revisions. Read anew after each write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mirix.tenants.owners import Owner
+from skills.content import Content
+from skills.evolution.cards import skill_name
+from skills.evolution.clusters import task_words
+from skills.evolution.facts import topic_parts
+from skills.evolution.near import NEAR_JACCARD, Fingerprint, nearest, slug_stem
+from skills.evolution.types import ExperienceView, SkillView
+from skills.evolution.words import content_words
+from skills.models import RevisionState, Skill, SkillRevision
+
+MAX_CANDIDATES = 8
+MIN_SHARED_WORDS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One skill or pending new skill: the text to edit, and every text that counts for nearness."""
+
+    view: SkillView
+    prints: tuple[Fingerprint, ...]
+
+    @property
+    def key(self) -> str:
+        """The skill's id; of a pending new skill, its open revision's."""
+        return key_of(self.view)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejected:
+    """A revision that a person turned down: what it would have changed, and on whose word."""
+
+    revision_id: str
+    skill_id: str | None
+    content: Content
+    base: Content | None
+    session_ids: frozenset[str]
+
+    @property
+    def added(self) -> frozenset[tuple[str, ...]]:
+        """The shingles that it would have added."""
+        before = Fingerprint.of(self.base).shingles if self.base else frozenset()
+        return Fingerprint.of(self.content).shingles - before
+
+
+def key_of(view: SkillView) -> str:
+    """Return what identifies a text that may be edited, across the revisions of its proposal."""
+    key = view.skill_id or view.revision_id
+    assert key is not None
+    return key
+
+
+class Library:
+    """The texts of one owner at one moment."""
+
+    def __init__(self, owner: Owner) -> None:
+        self.entries = {entry.key: entry for entry in _entries(owner)}
+        self.rejected = list(_rejected(owner))
+
+    def get(self, key: str) -> SkillView | None:
+        """Return the text of that key as it stands now; None when it is gone or decided."""
+        entry = self.entries.get(key)
+        return entry.view if entry else None
+
+    def has_topic(self, topic: str) -> bool:
+        """Return whether a skill or proposal has the name that the topic gives, spelling aside."""
+        stem = slug_stem(skill_name(topic))
+        return any(print_.stem == stem for entry in self.entries.values() for print_ in entry.prints)
+
+    def candidates(self, topic: str, experiences: Sequence[ExperienceView]) -> list[SkillView]:
+        """Return the texts that lessons on a topic may belong to, the likeliest first.
+
+        First those that bear its name, then those that mention the tool, then those that share words with it.
+        """
+        stem, (kind, name) = slug_stem(skill_name(topic)), topic_parts(topic)
+        wanted = task_words(topic, experiences)
+        ranked: list[tuple[tuple[bool, bool, int], SkillView]] = []
+        for entry in self.entries.values():
+            content = entry.view.content
+            card = " ".join([content.name, content.description, *map(str, content.triggers)])
+            named = any(print_.stem == stem for print_ in entry.prints)
+            mentioned = kind == "tool" and name in f"{card}\n{content.instructions}"
+            shared = len(wanted & content_words(card))
+            if named or mentioned or shared >= MIN_SHARED_WORDS:
+                ranked.append(((named, mentioned, shared), entry.view))
+        ranked.sort(key=lambda item: item[0], reverse=True)
+        return [view for _, view in ranked[:MAX_CANDIDATES]]
+
+    def near(self, content: Content, *, except_key: str = "") -> SkillView | None:
+        """Return the nearest near-duplicate among skills of every status and open proposals, or None."""
+        others = (
+            (entry.key, print_)
+            for entry in self.entries.values()
+            if entry.key != except_key
+            for print_ in entry.prints
+        )
+        key = nearest(content, others)
+        return self.get(key) if key else None
+
+    def rejected_like(self, before: SkillView | None, after: Content) -> list[Rejected]:
+        """Return the rejected revisions that wanted the same: a near new skill, or as good as this change."""
+        if before is None:
+            own = Fingerprint.of(after)
+            return [item for item in self.rejected if own.is_near(Fingerprint.of(item.content))]
+        added = Fingerprint.of(after).shingles - Fingerprint.of(before.content).shingles
+        return [
+            item
+            for item in self.rejected
+            if item.skill_id == before.skill_id
+            and added
+            and len(added & item.added) >= NEAR_JACCARD * len(added)
+        ]
+
+
+def _entries(owner: Owner) -> list[Entry]:
+    proposals = {
+        revision.skill_id or revision.pk: revision
+        for revision in SkillRevision.objects.for_owner(owner).filter(state=RevisionState.PROPOSED)
+    }
+    found = []
+    for skill in Skill.objects.for_owner(owner).order_by("created_at", "pk"):
+        published, proposal = Content.of(skill), proposals.pop(skill.pk, None)
+        content = Content.of(proposal) if proposal else published
+        view = SkillView(
+            skill_id=skill.pk,
+            revision_id=proposal.pk if proposal else None,
+            status=skill.status,
+            content=content,
+        )
+        texts = [published] if content == published else [published, content]
+        found.append(Entry(view=view, prints=tuple(Fingerprint.of(text) for text in texts)))
+    for revision in sorted(proposals.values(), key=lambda revision: (revision.created_at, revision.pk)):
+        content = Content.of(revision)
+        view = SkillView(skill_id=None, revision_id=revision.pk, status="proposed", content=content)
+        found.append(Entry(view=view, prints=(Fingerprint.of(content),)))
+    return found
+
+
+def _rejected(owner: Owner) -> list[Rejected]:
+    revisions = (
+        SkillRevision.objects.for_owner(owner)
+        .filter(state=RevisionState.REJECTED)
+        .select_related("base")
+        .prefetch_related("experiences")
+        .order_by("-decided_at", "pk")
+    )
+    return [
+        Rejected(
+            revision_id=revision.pk,
+            skill_id=revision.skill_id,
+            content=Content.of(revision),
+            base=Content.of(revision.base) if revision.base else None,
+            session_ids=frozenset(experience.session_id for experience in revision.experiences.all()),
+        )
+        for revision in revisions
+    ]

@@ -1,0 +1,179 @@
+"""The offline proposer: experiences of one topic become one skill, or a better one, by rules. Pure.
+
+What it writes is a page (`page`) with a card (`cards`); each experience adds its points (`points`) unless the
+page says them already. So it edits its own pages and those of people alike, and the same lessons again
+change nothing. An edit stays within the gates: what does not fit makes another operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mirix.text import clean_text
+from skills.content import Content
+from skills.evolution import cards
+from skills.evolution.clusters import overlap, task_words, topic_of, weight
+from skills.evolution.facts import topic_parts
+from skills.evolution.gates import DEFAULT_LIMITS, Limits, size_refusals
+from skills.evolution.near import slug_stem
+from skills.evolution.page import Page
+from skills.evolution.points import Point, frame, is_constructive, points, shared_points
+from skills.evolution.types import Action, ExperienceView, Operation, SkillView
+from skills.evolution.words import content_words
+
+
+class OfflineProposer:
+    """Proposes by rules; needs no model and no network."""
+
+    name = "offline"
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.limits = limits
+
+    def is_ready(self, experiences: Sequence[ExperienceView], *, known: bool) -> bool:
+        """Return whether experiences of one topic are enough to propose from; `known`: it has a skill.
+
+        What one user had to correct once, and did not put as a rule, waits for a second session: a skill of
+        its own for every such remark would bury the others.
+        """
+        usable = [experience for experience in experiences if points(experience)]
+        if known or any(is_constructive(experience) for experience in usable):
+            return bool(usable)
+        return len({experience.session_id for experience in usable}) > 1
+
+    def propose(
+        self, experiences: Sequence[ExperienceView], candidates: Sequence[SkillView]
+    ) -> list[Operation]:
+        """Return the operations that write these experiences, all of one topic, into one skill.
+
+        A create, or edits in a chain, each of which starts from the text that the one before leaves. A
+        `confirm` comes first where experiences say what the text says already.
+        """
+        usable = [experience for experience in experiences if points(experience)]
+        if not usable:
+            return []
+        usable.sort(key=lambda experience: (-weight(experience), experience.id))
+        topic = main_topic(usable)
+        target = find_target(topic, usable, candidates)
+        writer = _Writer(topic, usable, self.limits)
+        return writer.edits(target) if target else writer.create()
+
+
+def main_topic(experiences: Sequence[ExperienceView]) -> str:
+    """Return the topic that most of the experiences have, the first of equals."""
+    topics = [topic_of(experience) for experience in experiences]
+    return min(topics, key=lambda topic: (-topics.count(topic), topic))
+
+
+def find_target(
+    topic: str, experiences: Sequence[ExperienceView], candidates: Sequence[SkillView]
+) -> SkillView | None:
+    """Return the candidate that a topic belongs to: of its name, else about the tool or task; or None."""
+    stem = slug_stem(cards.skill_name(topic))
+    named = [view for view in candidates if slug_stem(view.content.name) == stem]
+    if named:
+        return named[0]
+    kind, name = topic_parts(topic)
+    if kind == "tool":
+        return next((view for view in candidates if is_about_tool(view.content, name)), None)
+    wanted = task_words(topic, experiences)
+    return next((view for view in candidates if overlap(wanted, _card_words(view.content))), None)
+
+
+def is_about_tool(content: Content, tool: str) -> bool:
+    """Return whether a skill says by its triggers or its description that it is about a tool."""
+    return tool in content.triggers or f"`{tool}`" in content.description
+
+
+def _card_words(content: Content) -> frozenset[str]:
+    return content_words(" ".join([content.name, content.description, *map(str, content.triggers)]))
+
+
+class _Writer:
+    """Writes the experiences of one topic."""
+
+    def __init__(self, topic: str, experiences: Sequence[ExperienceView], limits: Limits) -> None:
+        self.topic, self.experiences, self.limits = topic, experiences, limits
+        self.extra = shared_points(experiences)
+        kind, name = topic_parts(topic)
+        self.tool = name if kind == "tool" else ""
+
+    def create(self) -> list[Operation]:
+        """Write a new skill of as many experiences as its limit takes."""
+        page, cited = Page(), []
+        for experience in self.experiences:
+            trial = Page(page.text)
+            self._write(trial, experience)
+            if len(trial.text) <= self.limits.max_instructions_chars:
+                page = trial
+                cited.append(experience)
+        if not cited:
+            return []
+        content = Content(
+            name=cards.skill_name(self.topic),
+            description=clean_text(cards.describe(self.topic, cited)),
+            instructions=clean_text(page.text),
+            triggers=[clean_text(trigger) for trigger in cards.triggers_for(self.topic, cited)],
+        )
+        return [self._operation("create", content, cited, None)]
+
+    def edits(self, target: SkillView) -> list[Operation]:
+        """Write what is new into an existing text, in steps that pass the gates."""
+        operations: list[Operation] = []
+        confirming: list[ExperienceView] = []
+        start, draft, cited = target, target.content, list[ExperienceView]()
+        for experience in self.experiences:
+            widened = self._widened(draft, experience)
+            if widened == draft:
+                (cited if draft != start.content else confirming).append(experience)
+                continue
+            if size_refusals(start.content, widened, self.limits) and draft != start.content:
+                operations.append(self._operation("edit", draft, cited, start))
+                start, cited = replace(start, content=draft), []
+                widened = self._widened(draft, experience)
+            if size_refusals(start.content, widened, self.limits):
+                # Too large for any edit of this text: refused alone, on the record.
+                operations.append(self._operation("edit", widened, [experience], start))
+                continue
+            draft = widened
+            cited.append(experience)
+        if draft != start.content:
+            operations.append(self._operation("edit", draft, cited, start))
+        if confirming:
+            operations.insert(0, self._operation("confirm", target.content, confirming, target))
+        return operations
+
+    def _widened(self, content: Content, experience: ExperienceView) -> Content:
+        """Return a content with what an experience adds to it; itself where that is nothing."""
+        page = Page(content.instructions)
+        if not self._write(page, experience):
+            return content
+        return replace(
+            content,
+            instructions=clean_text(page.text),
+            description=clean_text(cards.widen_description(content.description, [experience])),
+            triggers=[clean_text(text) for text in cards.widen_triggers(content.triggers, [experience])],
+        )
+
+    def _write(self, page: Page, experience: ExperienceView) -> bool:
+        """Write the points of an experience on a page; return whether that changed anything."""
+        mine: list[Point] = [*points(experience), *self.extra.get(experience.id, [])]
+        changed = frame(page, self.tool, experience)
+        for point in mine:
+            changed |= point.add_to(page)
+        return changed
+
+    def _operation(
+        self, action: Action, content: Content, cited: Sequence[ExperienceView], target: SkillView | None
+    ) -> Operation:
+        sessions = len({experience.session_id for experience in cited})
+        lessons = "1 lesson" if len(cited) == 1 else f"{len(cited)} lessons"
+        origin = "1 session" if sessions == 1 else f"{sessions} sessions"
+        return Operation(
+            action=action,
+            content=content,
+            experience_ids=tuple(experience.id for experience in cited),
+            rationale=f"{lessons} from {origin} about {cards.words_of_topic(self.topic) or 'this task'}.",
+            target=target,
+        )

@@ -1,0 +1,250 @@
+"""What one experience adds to a page: steps, remedies of errors, pitfalls. Pure.
+
+The text of a point depends on the kind of the lesson alone, never on counts or on values of one session, so
+that the same lesson from another session is the same line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from skills.distillation.advice import is_formal
+from skills.distillation.wording import code, inert, listing, said, sentence
+from skills.evolution.facts import Facts, leaf_name
+from skills.evolution.general import phrase_of, without_names, without_values
+from skills.evolution.page import SETTLE, Page, quoted
+from skills.evolution.remedies import changes_outcome, refused_sort, remedy, serial_pitfall
+from skills.evolution.types import ExperienceView
+
+MAX_LINE_CHARS = 400
+MAX_NAMED = 6
+FAILED_CALL = {"changed_arguments", "retried_call", "repeated_call", "given_up"}
+
+_RULE = re.compile(
+    r"^(?:no,? |please,? |and |but |so |ok,? |well,? |actually,? )*"
+    r"(?:use|don't|do not|never|always|stop|avoid|make sure|keep|put|write|run|send|call|check|ask|only"
+    r"|first)\b"
+    r"|\b(?:should|must|needs? to be|has to|have to|rather than|instead of)\b"
+    r"|\b(?:we|our team|our) (?:use|always|never|only|don't)\b",
+    re.IGNORECASE,
+)
+_ABOUT_ONESELF = re.compile(r"\b(?:i|i'm|i've|i'd|my|me)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to do."""
+
+    text: str
+
+    def add_to(self, page: Page) -> bool:
+        """Write it on the page; return whether that changed anything."""
+        return page.add_step(self.text, before=closing_step(page))
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What gets past an error, or what to turn to where nothing does."""
+
+    error: str
+    clause: str
+    last_resort: bool = False
+
+    def add_to(self, page: Page) -> bool:
+        """Write it on the page; return whether that changed anything."""
+        return page.add_remedy(self.error, self.clause, last_resort=self.last_resort)
+
+
+@dataclass(frozen=True)
+class Pitfall:
+    """Something to keep away from."""
+
+    text: str
+
+    def add_to(self, page: Page) -> bool:
+        """Write it on the page; return whether that changed anything."""
+        return page.add_pitfall(self.text)
+
+
+Point = Step | Remedy | Pitfall
+
+
+def points(experience: ExperienceView) -> list[Point]:
+    """Return what an experience teaches; empty where nothing general is left of it."""
+    facts = Facts.of(experience)
+    if facts.pattern in FAILED_CALL and facts.tool and facts.error:
+        return list(_of_failed_call(facts))
+    match facts.pattern:
+        case "user_correction":
+            return list(_of_correction(facts))
+        case "user_confirmation":
+            return list(_of_confirmation(facts))
+        case "self_correction":
+            return list(_of_own_correction(facts))
+    return list(_of_words(experience))
+
+
+def is_constructive(experience: ExperienceView) -> bool:
+    """Return whether an experience says by itself what to do, so that it may found a skill."""
+    return any(not isinstance(point, Pitfall) for point in points(experience))
+
+
+def is_failed_call(facts: Facts) -> bool:
+    """Return whether an experience is about a failed call whose error is known."""
+    return facts.pattern in FAILED_CALL and bool(facts.tool and facts.error)
+
+
+def _of_failed_call(facts: Facts) -> Iterator[Point]:
+    tool = code(facts.tool)
+    match facts.pattern:
+        case "changed_arguments":
+            yield from _of_changes(facts)
+        case "retried_call" if facts.between:
+            first = listing(code(name) for name in facts.between[-3:])
+            yield Step(f"Call {first} before {tool}; else it answers {quoted(facts.error)}.")
+        case "retried_call":
+            yield Remedy(facts.error, "send the same call once more, it can pass")
+        case "repeated_call":
+            yield Remedy(facts.error, _check(facts))
+            yield Pitfall(f"Sending {tool} the same call again after {quoted(facts.error)}.")
+        case "given_up":
+            yield Remedy(facts.error, _check(facts))
+            if facts.instead:
+                yield Remedy(facts.error, f"go on with {code(facts.instead)}", last_resort=True)
+
+
+def _of_changes(facts: Facts) -> Iterator[Point]:
+    clause = remedy(facts.telling, facts.raw_error)
+    if clause and is_formal(facts.telling):
+        yield Step(f"When you call {code(facts.tool)}, {clause}; else it answers {quoted(facts.error)}.")
+    elif clause:
+        yield Remedy(facts.error, clause)
+    for change in facts.telling:
+        if warning := refused_sort(change, facts.error):
+            yield Pitfall(warning)
+
+
+def _check(facts: Facts) -> str:
+    names = listing(code(name, 60) for name in facts.named[:3])
+    return f"check {names} before you call again" if names else SETTLE
+
+
+def _of_correction(facts: Facts) -> Iterator[Point]:
+    if facts.changes:
+        names = listing(dict.fromkeys(code(leaf_name(change.argument), 60) for change in facts.changes[:3]))
+        call = f" for {code(facts.tool)}" if facts.tool else ""
+        yield Step(f"Take {names}{call} from the user's own words; where they can be read in two ways, ask.")
+    elif is_rule(facts.said):
+        yield Step(f"Do it the way users asked for: {said(without_values(facts.said), 200)}")
+    elif facts.said:
+        yield Pitfall(f"Misreading the request; a user had to say: {said(without_names(facts.said), 200)}")
+
+
+def is_rule(words: str) -> bool:
+    """Return whether somebody's words say how a thing is to be done, not what they wanted that day."""
+    return bool(_RULE.search(words)) and not (_ABOUT_ONESELF.search(words) and not _RULE.match(words))
+
+
+def _of_confirmation(facts: Facts) -> Iterator[Point]:
+    wish = phrase_of(facts.request)
+    if not facts.steps or not wish:
+        return
+    way = listing((code(name) for name in facts.steps), "and then")
+    yield Step(f"For requests such as {said(wish)}, {way} led to a result that the user confirmed.")
+
+
+def _of_own_correction(facts: Facts) -> Iterator[Point]:
+    if facts.changes and facts.tool:
+        clause = remedy(facts.changes, "")
+        if clause:
+            yield Step(f"When you call {code(facts.tool)}, {clause} from the start.")
+    elif facts.said:
+        yield Pitfall(f"A mistake that was made before: {said(without_names(facts.said), 200)}")
+
+
+def _of_words(experience: ExperienceView) -> Iterator[Point]:
+    """Take a lesson that is words alone at its word: its title, and its content where that is short."""
+    heading = without_values(inert(experience.title, 200))
+    body = without_values(inert(experience.content, MAX_LINE_CHARS))
+    text = sentence(heading) if heading else ""
+    if body and len(text) + len(body) <= MAX_LINE_CHARS and body.rstrip(".") not in text:
+        text = f"{text} {sentence(body)}".strip()
+    if not re.search(r"\w", text):
+        return
+    yield Pitfall(text) if experience.experience_type == "worth_avoiding" else Step(text)
+
+
+# What several experiences say together
+
+
+def shared_points(experiences: Sequence[ExperienceView]) -> dict[str, list[Point]]:
+    """Return points that take several experiences to see, by the id of each that supports one."""
+    series: dict[tuple[str, str, str], list[tuple[str, Facts]]] = defaultdict(list)
+    for experience in experiences:
+        facts = Facts.of(experience)
+        if is_failed_call(facts) and len(facts.telling) == 1:
+            key = (experience.session_id, facts.error, facts.telling[0].argument)
+            series[key].append((experience.id, facts))
+    found: dict[str, list[Point]] = defaultdict(list)
+    for (_, error, _), members in series.items():
+        if warning := serial_pitfall([facts.telling[0] for _, facts in members], error):
+            for experience_id, _ in members:
+                found[experience_id].append(Pitfall(warning))
+    return found
+
+
+# Steps that stand on every page about a tool
+
+_CHECK = re.compile(r"^Before you call (`[^`]+`), check (.+) against the errors below\.$")
+_OUTCOME = re.compile(
+    r"^Where a remedy changes the outcome \((.+)\), make sure that it is still what was asked for\.$"
+)
+_CLOSING = re.compile(r"^When `[^`]+` refuses, change what the error objects to before you call it again\.$")
+
+
+def frame(page: Page, tool: str, experience: ExperienceView) -> bool:
+    """Write the steps around a list of errors, or widen them by an experience; say if that changed it."""
+    facts = Facts.of(experience)
+    if not is_failed_call(facts) or is_formal(facts.telling):
+        return False
+    checked = [leaf_name(change.argument) for change in facts.telling] or list(facts.named)
+    outcome = [leaf_name(change.argument) for change in facts.telling if changes_outcome(change)]
+    name = code(tool or facts.tool)
+    changed = _widen(page, _CHECK, checked, f"Before you call {name}, check {{}} against the errors below.")
+    if not closing_step(page):
+        changed |= page.add_step(
+            f"When {name} refuses, change what the error objects to before you call it again."
+        )
+    changed |= _widen(
+        page,
+        _OUTCOME,
+        outcome,
+        "Where a remedy changes the outcome ({}), make sure that it is still what was asked for.",
+    )
+    return changed
+
+
+def closing_step(page: Page) -> str:
+    """Return the last step where it is the one that all others go in front of, else ""."""
+    steps = page.steps()
+    return steps[-1][1] if steps and _CLOSING.match(steps[-1][1]) else ""
+
+
+def _widen(page: Page, pattern: re.Pattern[str], names: list[str], template: str) -> bool:
+    """Add names to the step that lists them; write the step where there is none."""
+    if not names:
+        return False
+    for index, text in page.steps():
+        if found := pattern.match(text):
+            listed = re.findall(r"`([^`]+)`", found[found.lastindex or 1])
+            merged = list(dict.fromkeys([*listed, *(code(name, 60)[1:-1] for name in names)]))[:MAX_NAMED]
+            return page.replace_step(index, text.replace(found[found.lastindex or 1], _names(merged)))
+    text = template.format(_names(list(dict.fromkeys(names))))
+    return page.add_step(text, before=closing_step(page))
+
+
+def _names(names: list[str]) -> str:
+    return listing(code(name, 60) for name in names[:MAX_NAMED])

@@ -1,0 +1,65 @@
+"""The second half of a dream: pending experiences become proposals."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from mirix.tenants.commands import OwnerCommand
+from skills.evolution.curator import evolve
+from skills.evolution.types import EvolutionReport
+from skills.models import RunState, RunTrigger, SkillRevision
+from skills.runs import LostRun, OwnerBusy, RunClaim, claim
+
+
+class Command(OwnerCommand):
+    """Evolve one owner's skills from what is pending, without distilling."""
+
+    help = "Turn a user's pending experiences into proposals, without distilling sessions."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Claim a run, evolve, and say what was proposed, published and refused."""
+        owner = self.owner(options)
+        try:
+            held = claim(owner=owner, trigger=RunTrigger.COMMAND, parameters={"only": "evolve"})
+            report = self._evolve(held)
+        except OwnerBusy as busy:
+            raise CommandError(f"{owner} is busy: {busy.run.pk} ({busy.run.trigger}) is going on.") from busy
+        except LostRun as lost:
+            raise CommandError(f"This run was taken over: {lost} What it had written is kept.") from lost
+        self.answer({"run_id": held.run_id} | asdict(report), self._text(report))
+
+    def _evolve(self, held: RunClaim) -> EvolutionReport:
+        """Do the run and end it, whatever comes of it."""
+        try:
+            with held.beating():
+                report = evolve(owner=held.owner, claim=held)
+        except LostRun:
+            raise
+        except BaseException as error:
+            held.end(RunState.FAILED, error=f"{type(error).__name__}: {error}")
+            raise
+        counts = {
+            "proposals": report.proposed,
+            "published": report.published,
+            "consumed": len(report.consumed),
+            "budget": report.budget,
+        }
+        held.end(RunState.FINISHED, counts=counts, notes=[asdict(refusal) for refusal in report.refused])
+        return report
+
+    def _text(self, report: EvolutionReport) -> str:
+        """Return the report for a person: a line per revision and per refusal, then a summary."""
+        names = dict(
+            SkillRevision.objects.filter(pk__in=[*report.proposed, *report.published]).values_list(
+                "pk", "name"
+            )
+        )
+        lines = [f"proposed   {names[pk]} ({pk})" for pk in report.proposed]
+        lines += [f"published  {names[pk]} ({pk})" for pk in report.published]
+        lines += [f"refused    {refusal.name}: {refusal.reason}" for refusal in report.refused]
+        used = len(report.consumed)
+        lines.append(f"{used} experience{'' if used == 1 else 's'} used; budget {report.budget}.")
+        return "\n".join(lines)

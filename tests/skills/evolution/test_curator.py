@@ -1,0 +1,441 @@
+"""The curator on real rows: what is written, what is refused, and what stays pending."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from django.db import connection
+
+from mirix.tenants.models import OrganizationSettings
+from skills.content import Content
+from skills.evolution import curator
+from skills.evolution.curator import evolve
+from skills.evolution.types import ExperienceView, Operation
+from skills.models import (
+    ExperienceStatus,
+    RevisionState,
+    RunTrigger,
+    Skill,
+    SkillExperience,
+    SkillRevision,
+)
+from skills.review.publishing import approve, reject
+from skills.runs import LostRun, claim
+from tests.factories import make_content, make_experience, make_proposal, make_session, make_skill
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def held(owner):
+    return claim(owner=owner, trigger=RunTrigger.COMMAND)
+
+
+def refused_call(owner, error="balance is not enough", tool="pay_order", session=None, **details):
+    """An experience as the offline distiller writes it: a call that other arguments got through."""
+    session = session or make_session(
+        owner, [{"role": "tool", "content": f"Error: {error}", "tool_name": tool, "is_error": True}]
+    )
+    facts = {
+        "pattern": "changed_arguments",
+        "tool": tool,
+        "error": error,
+        "error_pattern": error,
+        "changes": [{"argument": "method", "before": "gift_card_11", "after": "credit_card_22"}],
+        "telling": ["method"],
+        "request": "I want to pay my order with another card",
+    }
+    return make_experience(
+        owner,
+        session,
+        experience_type="worth_learning",
+        title=f"When `{tool}` says “{error}”, use a `credit_card_…` as `method`",
+        topic=f"tool:{tool}",
+        signal_type="tool_error",
+        quote=f"Error: {error}",
+        details=facts | details,
+    )
+
+
+class Scripted:
+    """A proposer that answers what it is told to."""
+
+    name = "llm"
+
+    def __init__(self, *operations: Operation) -> None:
+        self.operations = list(operations)
+        self.handed_out: list[ExperienceView] = []
+
+    def is_ready(self, experiences, *, known):
+        return True
+
+    def propose(self, experiences, candidates):
+        self.handed_out += experiences
+        operations, self.operations = self.operations, []
+        ids = tuple(experience.id for experience in experiences)
+        return [replace(item, experience_ids=item.experience_ids or ids) for item in operations]
+
+
+def create(ids=(), **fields) -> Operation:
+    return Operation(
+        action="create", content=make_content(**fields), experience_ids=tuple(ids), rationale="because"
+    )
+
+
+def pending(owner) -> set[str]:
+    rows = SkillExperience.objects.for_owner(owner).filter(status=ExperienceStatus.PENDING)
+    return set(rows.values_list("pk", flat=True))
+
+
+def test_lessons_about_one_tool_become_one_proposal(owner, held):
+    first, second = refused_call(owner), refused_call(owner, error="card has expired")
+
+    report = evolve(owner=owner, claim=held)
+
+    revision = SkillRevision.objects.for_owner(owner).get()
+    assert report.proposed == [revision.pk]
+    assert (report.published, report.refused, report.budget) == ([], [], 2)
+    assert sorted(report.consumed) == sorted([first.pk, second.pk])
+    assert revision.state == RevisionState.PROPOSED
+    assert revision.name == "pay-order"
+    assert revision.author_kind == "offline"
+    assert revision.run_id == held.run_id
+    assert set(revision.experiences.all()) == {first, second}
+    assert not pending(owner)
+    assert not Skill.objects.for_owner(owner).exists()
+
+
+def test_the_same_again_proposes_nothing(owner, held):
+    refused_call(owner)
+    evolve(owner=owner, claim=held)
+
+    assert evolve(owner=owner, claim=held).proposed == []
+    again = refused_call(owner)
+    report = evolve(owner=owner, claim=held)
+
+    assert (report.proposed, report.refused) == ([], [])
+    assert report.consumed == [again.pk]
+    revision = SkillRevision.objects.for_owner(owner).get()
+    assert again in revision.experiences.all()
+
+
+def test_a_new_lesson_amends_the_open_proposal(owner, held):
+    refused_call(owner)
+    (first,) = evolve(owner=owner, claim=held).proposed
+    later = refused_call(owner, error="card has expired")
+
+    (second,) = evolve(owner=owner, claim=held).proposed
+
+    amended = SkillRevision.objects.get(pk=second)
+    assert amended.supersedes_id == first
+    assert amended.experiences.count() == 2
+    assert later in amended.experiences.all()
+    assert "“balance is not enough”" in amended.instructions
+    assert "“card has expired”" in amended.instructions
+    assert SkillRevision.objects.get(pk=first).state == RevisionState.SUPERSEDED
+
+
+def test_a_new_lesson_edits_the_published_skill(owner, held):
+    refused_call(owner)
+    (first,) = evolve(owner=owner, claim=held).proposed
+    skill = approve(revision=SkillRevision.objects.get(pk=first))
+    refused_call(owner, error="card has expired")
+
+    (second,) = evolve(owner=owner, claim=held).proposed
+
+    edit = SkillRevision.objects.get(pk=second)
+    assert (edit.action, edit.skill, edit.base_id) == ("edit", skill, first)
+
+
+def test_owners_do_not_see_each_other(owner, stranger, held):
+    refused_call(stranger)
+
+    report = evolve(owner=owner, claim=held)
+
+    assert (report.proposed, report.consumed, report.budget) == ([], [], 0)
+    assert not SkillRevision.objects.exists()
+    assert len(pending(stranger)) == 1
+
+
+def test_quarantined_and_used_experiences_are_left_alone(owner, held):
+    aside = make_experience(owner, quarantined=True)
+    make_experience(owner, status=ExperienceStatus.CONSUMED)
+
+    report = evolve(owner=owner, claim=held)
+
+    assert report.consumed == []
+    aside.refresh_from_db()
+    assert aside.status == ExperienceStatus.PENDING
+
+
+def test_fifty_at_most_the_weightiest_first(owner, held):
+    session = make_session(owner, [{"role": "user", "content": "use the other card"}])
+    rows = [make_experience(owner, session, importance=1 - n / 100, topic="tool:pay") for n in range(52)]
+    proposer = Scripted()
+
+    evolve(owner=owner, claim=held, proposer=proposer)
+
+    assert [view.id for view in proposer.handed_out] == [row.pk for row in rows[:50]]
+
+
+def test_what_is_cited_is_consumed_and_nothing_else(owner, held):
+    session = make_session(owner, [{"role": "user", "content": "use the other card"}])
+    cited, other = make_experience(owner, session), make_experience(owner, session)
+
+    report = evolve(owner=owner, claim=held, proposer=Scripted(create([cited.pk])))
+
+    assert report.consumed == [cited.pk]
+    assert pending(owner) == {other.pk}
+
+
+def test_budget_is_charged_for_what_was_written(owner, held, settings):
+    settings.MIRIX_SKILL_EDIT_BUDGET_MAX = 2
+    row = make_experience(owner)
+    second, third, fourth = (make_experience(owner, row.session, topic="tool:pay") for _ in range(3))
+    make_experience(owner, row.session, topic="tool:pay")
+    proposer = Scripted(
+        create([row.pk], name="Not a slug"),
+        create([row.pk], name="first", instructions="one a b c d e f"),
+        create([second.pk], name="second", instructions="two g h i j k l"),
+        create([third.pk], name="third", instructions="three m n o p q r"),
+        create([fourth.pk], name="fourth", instructions="four s t u v w x"),
+    )
+
+    report = evolve(owner=owner, claim=held, proposer=proposer)
+
+    assert report.budget == 2
+    assert [SkillRevision.objects.get(pk=pk).name for pk in report.proposed] == ["first", "second"]
+    assert [refusal.name for refusal in report.refused] == ["Not a slug", "third", "fourth"]
+    assert "budget of 2 is used up" in report.refused[1].reason
+    assert {third.pk, fourth.pk} <= pending(owner)
+
+
+@pytest.mark.parametrize(
+    ("ids", "reason"),
+    [
+        (["sexp-invented"], "It cites 1 experiences that this run did not hand out."),
+    ],
+)
+def test_invented_evidence_is_refused(owner, held, ids, reason):
+    make_experience(owner)
+
+    report = evolve(owner=owner, claim=held, proposer=Scripted(create(ids)))
+
+    assert [refusal.reason for refusal in report.refused] == [reason]
+    assert not SkillRevision.objects.exists()
+
+
+def test_unverified_evidence_alone_carries_nothing(owner, held):
+    row = make_experience(owner, verified=False, credibility=0.3)
+
+    report = evolve(owner=owner, claim=held)
+
+    assert [refusal.reason for refusal in report.refused] == ["None of the cited experiences is verified."]
+    assert pending(owner) == {row.pk}
+
+
+def test_a_create_near_a_skill_becomes_an_edit_of_it(owner, held):
+    skill = make_skill(owner, make_content(name="pay-orders", instructions="1. Ask which card to use."))
+    make_experience(owner)
+    proposer = Scripted(create(name="pay-order", instructions="1. Read the amount back.\n2. Wait for a yes."))
+
+    report = evolve(owner=owner, claim=held, proposer=proposer)
+
+    revision = SkillRevision.objects.get(pk=report.proposed[0])
+    assert (revision.action, revision.skill, revision.name) == ("edit", skill, "pay-orders")
+    assert revision.instructions == "1. Ask which card to use.\n2. Read the amount back.\n3. Wait for a yes."
+
+
+@pytest.mark.parametrize("status", ["archived", "quarantined"])
+def test_a_skill_out_of_use_is_edited_too_rather_than_doubled(owner, held, status):
+    skill = make_skill(owner, make_content(name="pay-order"), status=status)
+    refused_call(owner)
+
+    report = evolve(owner=owner, claim=held)
+
+    assert SkillRevision.objects.get(pk=report.proposed[0]).skill == skill
+    skill.refresh_from_db()
+    assert skill.status == status
+
+
+def test_a_create_that_adds_nothing_to_a_skill_supports_it(owner, held):
+    content = make_content(name="pay-orders")
+    skill = make_skill(owner, content)
+    row = make_experience(owner)
+    twin = create(name="pay-order", instructions=content.instructions, triggers=content.triggers)
+
+    report = evolve(owner=owner, claim=held, proposer=Scripted(twin))
+
+    assert (report.proposed, report.consumed, report.refused) == ([], [row.pk], [])
+    assert list(skill.current_revision.experiences.all()) == [row]
+
+
+def test_a_create_near_an_open_proposal_amends_it(owner, held):
+    waiting = make_proposal(owner, make_content(name="pay-orders", instructions="1. Ask for the card."))
+    make_experience(owner)
+    proposer = Scripted(create(name="pay-order", instructions="1. Wait for a yes."))
+
+    report = evolve(owner=owner, claim=held, proposer=proposer)
+
+    revision = SkillRevision.objects.get(pk=report.proposed[0])
+    assert revision.supersedes == waiting
+    assert revision.name == "pay-orders"
+
+
+def test_rejected_text_waits_for_two_new_sessions(owner, held):
+    first = refused_call(owner)
+    (rejected,) = evolve(owner=owner, claim=held).proposed
+    reject(revision=SkillRevision.objects.get(pk=rejected), reason="We do not want this.")
+    again = refused_call(owner, session=first.session)
+    once = refused_call(owner)
+
+    report = evolve(owner=owner, claim=held)
+
+    assert report.proposed == []
+    assert [refusal.reason for refusal in report.refused] == [
+        f"{rejected} with much the same text was rejected, and fewer than 2 new sessions speak for it."
+    ]
+    assert pending(owner) == {again.pk, once.pk}
+
+    refused_call(owner)
+    assert len(evolve(owner=owner, claim=held).proposed) == 1
+
+
+def test_a_rejected_change_is_not_proposed_again_either(owner, held):
+    skill = make_skill(owner, make_content(name="pay-order"))
+    refused_call(owner)
+    (rejected,) = evolve(owner=owner, claim=held).proposed
+    reject(revision=SkillRevision.objects.get(pk=rejected), reason="Wrong.")
+    refused_call(owner)
+
+    report = evolve(owner=owner, claim=held)
+
+    assert report.proposed == []
+    assert report.refused[0].name == skill.name
+    assert "was rejected" in report.refused[0].reason
+
+
+def test_an_edit_must_not_turn_one_skill_into_another(owner, held):
+    other = make_skill(owner, make_content(name="refund-order", instructions="1. Ask why.\n2. Refund it."))
+    mine = make_skill(owner, make_content(name="pay-order"))
+    make_experience(owner)
+    view = curator.Library(owner).get(mine.pk)
+    edit = Operation(
+        action="edit",
+        content=replace(Content.of(mine), name="refund-orders"),
+        experience_ids=(),
+        rationale="",
+        target=view,
+    )
+
+    report = evolve(owner=owner, claim=held, proposer=Scripted(edit))
+
+    assert [refusal.reason for refusal in report.refused] == [
+        f"The edit would make it a near-duplicate of “{other.name}”."
+    ]
+
+
+def test_edits_in_a_chain_make_one_open_proposal(owner, held):
+    skill = make_skill(owner, make_content(name="pay-order"))
+    errors = [f"{word} is not accepted for this order because of the rules " * 3 for word in WORDS]
+    for error in errors:
+        refused_call(owner, error=error.strip())
+
+    report = evolve(owner=owner, claim=held)
+
+    assert len(report.proposed) == 1
+    assert report.refused == []
+    chain = list(SkillRevision.objects.filter(skill=skill, author_kind="offline").order_by("created_at"))
+    assert len(chain) > 1
+    assert [revision.state for revision in chain[:-1]] == ["superseded"] * (len(chain) - 1)
+    assert chain[-1].experiences.count() == len(errors)
+
+
+WORDS = ["Alpha", "Bravo", "Charlie", "Delta", "Echo", "Foxtrot", "Golf", "Hotel"]
+
+
+def test_other_filter_tags_narrow_the_skill(owner, held):
+    session = make_session(owner, [{"role": "tool", "content": "Error: x"}], filter_tags={"team": "a"})
+    refused_call(owner, session=session)
+    (first,) = evolve(owner=owner, claim=held).proposed
+    assert SkillRevision.objects.get(pk=first).filter_tags == {"team": "a"}
+    approve(revision=SkillRevision.objects.get(pk=first))
+    refused_call(owner)
+
+    (second,) = evolve(owner=owner, claim=held).proposed
+
+    narrowed = SkillRevision.objects.get(pk=second)
+    assert (narrowed.filter_tags, narrowed.action) == ({}, "edit")
+
+
+def test_policy_automatic_publishes_what_carries_no_flag(owner, held):
+    OrganizationSettings.objects.create(organization=owner.organization, review_policy="automatic")
+    refused_call(owner)
+    make_experience(owner, topic="tool:send", verified=False, credibility=0.3, title="Send it twice")
+    make_experience(owner, topic="tool:send", title="Send it to every address at once")
+
+    report = evolve(owner=owner, claim=held)
+
+    published = SkillRevision.objects.get(pk=report.published[0])
+    waiting = SkillRevision.objects.get(pk=report.proposed[0])
+    assert (published.name, published.state) == ("pay-order", RevisionState.PUBLISHED)
+    assert published.skill.version == "0.1.0"
+    assert published.decisions.get().decided_by_kind == "offline"
+    assert (waiting.name, waiting.state) == ("send", RevisionState.PROPOSED)
+    assert waiting.risk_flags == ["unverified_support"]
+
+
+def test_policy_of_the_installation(owner, held, settings):
+    settings.MIRIX_REVIEW_POLICY = "automatic"
+    refused_call(owner)
+
+    report = evolve(owner=owner, claim=held)
+
+    assert (len(report.published), report.proposed) == (1, [])
+
+
+def test_a_lost_run_writes_nothing_more(owner, held):
+    refused_call(owner)
+    held.end("finished")
+
+    with pytest.raises(LostRun):
+        evolve(owner=owner, claim=held)
+
+    assert not SkillRevision.objects.exists()
+    assert len(pending(owner)) == 1
+
+
+def test_a_crash_leaves_the_rest_pending(owner, held, monkeypatch):
+    refused_call(owner)
+    refused_call(owner, tool="send_order", error="address is unknown to us")
+    real, calls = curator.propose, []
+
+    def crash_at_the_second(**arguments):
+        revision = real(**arguments)
+        calls.append(revision)
+        if len(calls) == 2:
+            raise RuntimeError("power cut")
+        return revision
+
+    monkeypatch.setattr(curator, "propose", crash_at_the_second)
+    with pytest.raises(RuntimeError):
+        evolve(owner=owner, claim=held)
+
+    assert SkillRevision.objects.for_owner(owner).count() == 1
+    assert len(pending(owner)) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_proposers_are_called_outside_any_transaction(owner, held):
+    make_experience(owner)
+    seen = []
+
+    class Watching(Scripted):
+        def propose(self, experiences, candidates):
+            seen.append(connection.in_atomic_block)
+            return super().propose(experiences, candidates)
+
+    evolve(owner=owner, claim=held, proposer=Watching(create()))
+
+    assert seen == [False]
