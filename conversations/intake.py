@@ -28,7 +28,7 @@ from mirix.text import shorten
 STORE_TURNS = "conversations.store_turns"
 QUEUE = "intake"
 OVERDUE_BATCH = 500
-MAX_REASON_CHARS = 300
+MAX_REASON_CHARS = 100
 NO_SESSION = "no session_id: nothing is learned from it"
 EMPTY_REPORT: dict[str, Any] = {"stored": 0, "truncated": 0, "duplicate": 0, "skipped": [], "roles": {}}
 
@@ -253,10 +253,16 @@ def _session_answer(record: IntakeRecord, session: Session | None) -> dict[str, 
         return {
             "session_id": record.session_id,
             "state": "missed",
-            "reason": shorten(record.error, MAX_REASON_CHARS),
+            "reason": reason_of(record=record),
         }
     return {
         "session_id": record.session_id,
         "state": session.state if session else SessionState.OPEN.value,
         "turn_count": session.turn_count if session else 0,
     }
+
+
+def reason_of(*, record: IntakeRecord) -> str:
+    """Return why the turns of a request are not stored, for its caller; the details are for the operator."""
+    kind, colon, _ = record.error.partition(": ")
+    return f"storing the turns failed ({shorten(kind, MAX_REASON_CHARS)})" if colon else record.error

@@ -18,6 +18,7 @@ from conversations.models import (
 )
 from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
+from mirix.text import clean_text
 
 
 def sessions_of(*, owner: Owner) -> QuerySet[Session]:
@@ -27,7 +28,7 @@ def sessions_of(*, owner: Owner) -> QuerySet[Session]:
 
 def find_session(*, owner: Owner, session_id: str) -> Session | None:
     """Return the owner's session of that id."""
-    return sessions_of(owner=owner).filter(session_id=session_id).first()
+    return sessions_of(owner=owner).filter(session_id=clean_text(session_id)).first()
 
 
 def turns_of(*, session: Session) -> QuerySet[ConversationMessage]:
@@ -40,11 +41,10 @@ def intake_of(*, owner: Owner) -> QuerySet[IntakeRecord]:
     return IntakeRecord.objects.for_owner(owner).select_related("end_user").defer("body", "answer")
 
 
-def intake_of_organization(*, organization: Organization) -> QuerySet[IntakeRecord]:
-    """Return the organization's accepted requests, their bodies and kept answers left in the database."""
-    return (
-        IntakeRecord.objects.for_organization(organization).select_related("end_user").defer("body", "answer")
-    )
+def find_intake(*, organization: Organization, intake_id: str) -> IntakeRecord | None:
+    """Return the organization's accepted request of that id."""
+    records = IntakeRecord.objects.for_organization(organization).select_related("organization", "end_user")
+    return records.filter(pk=clean_text(intake_id)).first()
 
 
 def queued_before(*, record: IntakeRecord) -> QuerySet[IntakeRecord]:

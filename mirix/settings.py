@@ -173,6 +173,9 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "AuthorKindEnum": "skills.models.AuthorKind",
         "RevisionStateEnum": "skills.models.RevisionState",
+        "SessionStateEnum": "conversations.models.SessionState",
+        "SessionTagEnum": "conversations.models.SessionTag",
+        "IntakeStateEnum": "conversations.models.IntakeState",
         "RunStateEnum": "skills.models.RunState",
     },
 }

@@ -169,7 +169,7 @@ class TestFailure:
         assert accepted.answer["session"] == {
             "session_id": "s-1",
             "state": "missed",
-            "reason": "DataError: invalid input",
+            "reason": "storing the turns failed (DataError)",
         }
         assert accepted.answer["success"] is True
         assert accepted.answer["turns"] is None
@@ -195,7 +195,8 @@ class TestFailure:
             ConversationMessage.objects.create(seq=1)  # violates NOT NULL in the database itself
 
         monkeypatch.setattr(storage, "_rows", fail)
-        assert add(HELLO).answer["session"]["reason"].startswith("IntegrityError: null value in column")
+        assert add(HELLO).answer["session"]["reason"] == "storing the turns failed (IntegrityError)"
+        assert IntakeRecord.objects.get().error.startswith("IntegrityError: null value in column")
 
     def test_a_failed_request_leaves_the_session_as_it_was(self, add, monkeypatch):
         add(HELLO)

@@ -1,0 +1,269 @@
+"""POST `/memory/add` and `/memory/add_sync`: messages come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from conversations.api.fields import IgnoredField, MessagesField, ObjectField, SessionIdField, StrictBody
+from conversations.api.owners import USER_ID, owner_to_write
+from conversations.envelope import Envelope, checked
+from conversations.intake import KeyReused, accept
+from conversations.models import History, SessionTag
+from mirix.api.authentication import principal_of
+from mirix.api.errors import Conflict
+from mirix.tenants.models import Permission
+from mirix.text import clean_text
+
+MAX_KEY_CHARS = 255
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+EXAMPLE_CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "get_order", "arguments": '{"order_id": "A-17"}'},
+}
+EXAMPLE_REQUEST = {
+    "session_id": "support-2026-03-01-17",
+    "user_id": "desk-4",
+    "filter_tags": {"project": "returns"},
+    "messages": [
+        {"role": "system", "content": "You help customers with their orders."},
+        {"role": "user", "content": "Where is my order A-17?"},
+        {"role": "assistant", "content": None, "tool_calls": [EXAMPLE_CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "Error: order not found"},
+    ],
+}
+EXAMPLE_TURNS = {
+    "stored": 3,
+    "truncated": 0,
+    "duplicate": 0,
+    "skipped": [{"index": 0, "reason": "system message"}],
+    "roles": {"user": 1, "assistant": 1, "tool": 1},
+}
+EXAMPLE_ANSWER = {
+    "success": True,
+    "message": "Accepted. 3 turns stored.",
+    "status": "processed",
+    "message_count": 4,
+    "intake_id": "intake-019a2b3c4d5e7f8a9b0c1d",
+    "session": {"session_id": "support-2026-03-01-17", "state": "open", "turn_count": 9},
+    "turns": EXAMPLE_TURNS,
+}
+EXAMPLE_QUEUED = EXAMPLE_ANSWER | {
+    "message": "Accepted. The turns are stored by the worker.",
+    "status": "queued",
+    "turns": None,
+}
+EXAMPLE_MISSED = EXAMPLE_ANSWER | {
+    "message": "Accepted. The turns could not be stored; the request is kept and can be replayed.",
+    "session": {
+        "session_id": "support-2026-03-01-17",
+        "state": "missed",
+        "reason": "storing the turns failed (DataError)",
+    },
+    "turns": None,
+}
+
+
+class AddRequest(StrictBody):
+    """Messages of one session, in the OpenAI chat shape."""
+
+    messages = MessagesField(
+        help_text="Messages with `role` and `content`, `tool_calls` or the older `function_call`; results of "
+        "tools with the role `tool` or `function`. An `id` in a message makes it be stored once. Whatever is "
+        "no turn is reported by its index."
+    )
+    session_id = SessionIdField(
+        required=False,
+        allow_null=True,
+        help_text="Your own id of the piece of work; without it nothing is learned.",
+    )
+    user_id = serializers.CharField(
+        required=False,
+        allow_null=True,
+        max_length=256,
+        help_text="Your own id of the end user; omitted: the client's default end user.",
+    )
+    session_tag = serializers.ChoiceField(
+        SessionTag.choices,
+        required=False,
+        allow_null=True,
+        error_messages={"invalid_choice": "Must be task or conversation."},
+        help_text="What the session is; a conversation is never learned from.",
+    )
+    filter_tags = ObjectField(
+        required=False,
+        allow_null=True,
+        help_text="Merged into the session's, the later request wins key by key. A `session_id` in it must "
+        "equal the field.",
+    )
+    occurred_at = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="When it happened; kept with the turns."
+    )
+    history = serializers.ChoiceField(
+        [choice for choice in History.choices if choice[0]],
+        required=False,
+        allow_null=True,
+        error_messages={"invalid_choice": "Must be delta or full."},
+        help_text="`delta`: the messages are new. `full`: they are the session from its start, and what is "
+        "stored must be what they begin with. Omitted: a longer request that begins with all (two or more) "
+        "stored turns counts as full.",
+    )
+    meta_agent_id = IgnoredField()
+    chaining = IgnoredField()
+    verbose = IgnoredField()
+    use_cache = IgnoredField()
+    block_filter_tags = IgnoredField()
+    block_filter_tags_update_mode = IgnoredField()
+
+    def envelope(self) -> Envelope:
+        """Return what intake takes; raises Django's `ValidationError` for what only shows as a whole."""
+        data = self.validated_data
+        return checked(
+            messages=data["messages"],
+            session_id=data.get("session_id") or "",
+            session_tag=data.get("session_tag") or "",
+            filter_tags=data.get("filter_tags"),
+            occurred_at=data.get("occurred_at"),
+            history=data.get("history") or "",
+        )
+
+
+class SkippedSerializer(serializers.Serializer):
+    """A message without a turn."""
+
+    index = serializers.IntegerField()
+    reason = serializers.CharField()
+    unreadable = serializers.BooleanField(
+        required=False, help_text="True when nobody here understands the message; the request is kept."
+    )
+
+
+class TurnsReportSerializer(serializers.Serializer):
+    """What became of every message."""
+
+    stored = serializers.IntegerField()
+    truncated = serializers.IntegerField()
+    duplicate = serializers.IntegerField()
+    skipped = SkippedSerializer(many=True)
+    roles = serializers.DictField(child=serializers.IntegerField())
+
+
+class SessionBriefSerializer(serializers.Serializer):
+    """The session after a request."""
+
+    session_id = serializers.CharField()
+    state = serializers.CharField(help_text="`open`, `sealed`, `distilled`, `dead`, or `missed`.")
+    turn_count = serializers.IntegerField(required=False)
+    reason = serializers.CharField(required=False, help_text="Why the turns were missed.")
+
+
+class AddAnswer(serializers.Serializer):
+    """What the caller is told."""
+
+    success = serializers.BooleanField()
+    message = serializers.CharField()
+    status = serializers.ChoiceField(["processed", "queued"])
+    message_count = serializers.IntegerField()
+    intake_id = serializers.CharField()
+    session = SessionBriefSerializer(allow_null=True)
+    turns = TurnsReportSerializer(allow_null=True)
+
+
+PARAMETERS = [
+    USER_ID,
+    OpenApiParameter(
+        IDEMPOTENCY_KEY,
+        location=OpenApiParameter.HEADER,
+        description="Of at most 255 characters. The same request under the same key is answered as at first "
+        "and changes nothing; another request under it is a conflict.",
+    ),
+]
+REQUEST_EXAMPLE = OpenApiExample("A tool call that failed", EXAMPLE_REQUEST, request_only=True)
+REFUSALS = {
+    400: OpenApiResponse(description="Invalid, naming the field."),
+    409: OpenApiResponse(description="The idempotency key belongs to another request."),
+}
+
+
+class _AddView(APIView):
+    required_permission = Permission.WRITE
+    wait: bool
+
+    def accept(self, request: Request) -> Response:
+        body = AddRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        envelope = body.envelope()
+        key = _idempotency_key(request)
+        owner = owner_to_write(request, body.validated_data.get("user_id"))
+        try:
+            accepted = accept(
+                client=principal_of(request).client,
+                owner=owner,
+                envelope=envelope,
+                wait=self.wait,
+                idempotency_key=key,
+            )
+        except KeyReused as error:
+            raise Conflict(f"{IDEMPOTENCY_KEY} was used for another request.") from error
+        return Response(accepted.answer)
+
+
+def _idempotency_key(request: Request) -> str:
+    key: Any = clean_text(request.headers.get(IDEMPOTENCY_KEY, "")).strip()
+    if len(key) > MAX_KEY_CHARS:
+        raise ValidationError({IDEMPOTENCY_KEY: [f"May have at most {MAX_KEY_CHARS} characters."]})
+    return str(key)
+
+
+class AddSyncView(_AddView):
+    """Accept messages and store their turns before answering."""
+
+    wait = True
+
+    @extend_schema(
+        operation_id="memory_add_sync",
+        tags=["memory"],
+        summary="Add messages and wait until their turns are stored",
+        parameters=PARAMETERS,
+        request=AddRequest,
+        responses={200: AddAnswer, **REFUSALS},
+        examples=[
+            REQUEST_EXAMPLE,
+            OpenApiExample("Stored", EXAMPLE_ANSWER, response_only=True, status_codes=["200"]),
+            OpenApiExample("Missed", EXAMPLE_MISSED, response_only=True, status_codes=["200"]),
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """Answer what became of every message."""
+        return self.accept(request)
+
+
+class AddView(_AddView):
+    """Accept messages; the worker stores their turns."""
+
+    wait = False
+
+    @extend_schema(
+        operation_id="memory_add",
+        tags=["memory"],
+        summary="Add messages; the worker stores their turns",
+        description="What became of every message stands at `/v1/intake/{id}` afterwards.",
+        parameters=PARAMETERS,
+        request=AddRequest,
+        responses={200: AddAnswer, **REFUSALS},
+        examples=[
+            REQUEST_EXAMPLE,
+            OpenApiExample("Queued", EXAMPLE_QUEUED, response_only=True, status_codes=["200"]),
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """Answer that the request is kept."""
+        return self.accept(request)

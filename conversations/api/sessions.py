@@ -1,0 +1,211 @@
+"""GET `/v1/sessions…`, POST `/v1/sessions/{session_id}/close`: sessions and their turns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import generics, serializers, viewsets
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from conversations.api.fields import StrictBody
+from conversations.api.owners import USER_ID, owner_to_read
+from conversations.models import ConversationMessage, Session, SessionState, SessionTag, TurnRole
+from conversations.sealing import close_session
+from conversations.selectors import find_session, sessions_of, turns_of
+from mirix.tenants.models import Permission
+from mirix.text import clean_text
+
+
+class SessionSerializer(serializers.ModelSerializer):
+    """A session; turns up to `distilled_through` were learned from."""
+
+    user_id = serializers.CharField(source="end_user.user_id")
+
+    class Meta:
+        model = Session
+        fields = [
+            "session_id",
+            "user_id",
+            "tag",
+            "filter_tags",
+            "state",
+            "turn_count",
+            "first_turn_at",
+            "last_turn_at",
+            "reopened_at",
+            "closed_at",
+            "sealed_at",
+            "distilled_at",
+            "distilled_through",
+            "attempts",
+            "next_attempt_at",
+            "last_error",
+            "created_at",
+        ]
+
+
+class TurnSerializer(serializers.ModelSerializer):
+    """A turn as it is stored; `tool_calls` are the calls in its content, as data."""
+
+    id = serializers.CharField(source="public_id")
+    client_id = serializers.CharField()
+    intake_id = serializers.CharField(allow_null=True)
+
+    class Meta:
+        model = ConversationMessage
+        fields = [
+            "id",
+            "seq",
+            "role",
+            "content",
+            "tool_calls",
+            "tool_name",
+            "tool_call_id",
+            "is_error",
+            "truncated",
+            "message_id",
+            "client_id",
+            "intake_id",
+            "occurred_at",
+            "created_at",
+        ]
+
+
+class SessionFilter(filters.FilterSet):
+    """What a list of sessions can be narrowed by."""
+
+    state = filters.MultipleChoiceFilter(choices=SessionState.choices)
+    tag = filters.ChoiceFilter(choices=SessionTag.choices)
+    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
+    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+
+    class Meta:
+        model = Session
+        fields: list[str] = []
+
+
+class TurnFilter(filters.FilterSet):
+    """What a list of turns can be narrowed by."""
+
+    role = filters.MultipleChoiceFilter(choices=TurnRole.choices)
+    is_error = filters.BooleanFilter()
+    truncated = filters.BooleanFilter()
+    tool_name = filters.CharFilter()
+
+    class Meta:
+        model = ConversationMessage
+        fields: list[str] = []
+
+
+class InOrderPagination(CursorPagination):
+    """The turns of a session from its start; the sequence number is unique in it and never changes."""
+
+    ordering = ("seq",)
+    page_size = 100
+    max_page_size = 500
+    page_size_query_param = "limit"
+
+
+def session_to_read(request: Request, session_id: str) -> Session:
+    """Return a session of the end user the request names; a missing and a foreign one are both a 404."""
+    owner = owner_to_read(request)
+    session = find_session(owner=owner, session_id=session_id) if owner else None
+    if session is None:
+        raise Http404
+    return session
+
+
+@extend_schema_view(
+    list=extend_schema(
+        operation_id="sessions_list",
+        tags=["sessions"],
+        summary="List an end user's sessions, newest first",
+        parameters=[USER_ID],
+    ),
+    retrieve=extend_schema(
+        operation_id="sessions_retrieve", tags=["sessions"], summary="One session", parameters=[USER_ID]
+    ),
+)
+class SessionViewSet(viewsets.ReadOnlyModelViewSet):
+    """Browse the sessions of an end user."""
+
+    serializer_class = SessionSerializer
+    filterset_class = SessionFilter
+    lookup_field = "session_id"
+
+    def get_queryset(self) -> QuerySet[Session]:
+        """Return the sessions of the end user the request names; none when there is no such user."""
+        if getattr(self, "swagger_fake_view", False):
+            return Session.objects.none()
+        owner = owner_to_read(self.request)
+        return sessions_of(owner=owner) if owner else Session.objects.none()
+
+    def get_object(self) -> Session:
+        """Return the session the path names."""
+        return session_to_read(self.request, self.kwargs["session_id"])
+
+
+class TurnListView(generics.ListAPIView):
+    """The turns of one session."""
+
+    serializer_class = TurnSerializer
+    filterset_class = TurnFilter
+    pagination_class = InOrderPagination
+
+    def get_queryset(self) -> QuerySet[ConversationMessage]:
+        """Return the session's turns in their order."""
+        if getattr(self, "swagger_fake_view", False):
+            return ConversationMessage.objects.none()
+        return turns_of(session=session_to_read(self.request, self.kwargs["session_id"]))
+
+    @extend_schema(
+        operation_id="sessions_turns_list",
+        tags=["sessions"],
+        summary="The turns of a session, in their order",
+        parameters=[USER_ID],
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Answer a page of turns."""
+        return self.list(request, *args, **kwargs)
+
+
+class CloseRequest(StrictBody):
+    """Whose session it is; may be left out altogether."""
+
+    user_id = serializers.CharField(required=False, allow_null=True, max_length=256)
+
+
+class CloseView(APIView):
+    """Say that a session is complete."""
+
+    required_permission = Permission.WRITE
+
+    @extend_schema(
+        operation_id="sessions_close",
+        tags=["sessions"],
+        summary="Close a session, so that it can be learned from",
+        description="Requests for it that still wait for the worker are stored first. Closing it again "
+        "changes nothing; new messages open it again.",
+        parameters=[USER_ID],
+        request=CloseRequest,
+        responses={200: SessionSerializer, 404: OpenApiResponse(description="No such session.")},
+    )
+    def post(self, request: Request, session_id: str) -> Response:
+        """Answer the session as it is now."""
+        body = CloseRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        owner = owner_to_read(request, body.validated_data.get("user_id"))
+        if owner is None:
+            raise Http404
+        try:
+            session = close_session(owner=owner, session_id=clean_text(session_id))
+        except Session.DoesNotExist as error:
+            raise Http404 from error
+        return Response(SessionSerializer(session).data)
