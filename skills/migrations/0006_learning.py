@@ -15,10 +15,10 @@ import mirix.ids
 
 class Migration(migrations.Migration):
     dependencies = [
+        ("auth", "__first__"),
         ("conversations", "0001_initial"),
         ("skills", "0005_skill_rules"),
         ("tenants", "0001_initial"),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -88,6 +88,30 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "run",
+                "indexes": [
+                    models.Index(
+                        fields=["organization", "-created_at", "id"], name="run_organization_recent"
+                    ),
+                    models.Index(fields=["end_user", "-created_at"], name="run_end_user_recent"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "running")),
+                        fields=("organization", "end_user"),
+                        name="run_one_running_per_owner",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "queued")),
+                        fields=("organization", "end_user"),
+                        name="run_one_queued_per_owner",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["queued", "running", "finished", "failed", "abandoned"])
+                        ),
+                        name="run_state_valid",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -161,6 +185,17 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "attempt",
+                "indexes": [
+                    models.Index(
+                        fields=["organization", "-created_at", "id"], name="attempt_organization_recent"
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("verdict__in", ["ok", "empty", "retry", "dead"])),
+                        name="attempt_verdict_valid",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -196,6 +231,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["end_user"], name="document_end_user"),
+                    models.Index(fields=["organization"], name="document_organization"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SkillExperience",
@@ -322,6 +363,46 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "experience",
+                "indexes": [
+                    models.Index(
+                        fields=["organization", "-created_at", "id"], name="experience_organization_recent"
+                    ),
+                    models.Index(
+                        models.F("end_user"),
+                        models.OrderBy(
+                            django.db.models.expressions.CombinedExpression(
+                                models.F("importance"), "*", models.F("credibility")
+                            ),
+                            descending=True,
+                        ),
+                        models.F("created_at"),
+                        condition=models.Q(("status", "pending")),
+                        name="experience_pending_priority",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("credibility__gte", 0),
+                            ("credibility__lte", 1),
+                            ("importance__gte", 0),
+                            ("importance__lte", 1),
+                        ),
+                        name="experience_scores_unit",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("verified", True), ("credibility__lte", 0.3), _connector="OR"),
+                        name="experience_unverified_capped",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("experience_type__in", ["worth_learning", "worth_avoiding"])),
+                        name="experience_type_valid",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["pending", "consumed", "superseded"])),
+                        name="experience_status_valid",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -362,6 +443,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["end_user", "term"], name="posting_end_user_term"),
+                    models.Index(fields=["organization", "term"], name="posting_organization_term"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("skill", "term"), name="posting_skill_term_uniq")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SkillRevision",
@@ -504,6 +594,38 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "revision",
                 "permissions": [("review_skill", "Can approve and reject proposals")],
+                "indexes": [
+                    models.Index(
+                        fields=["organization", "-created_at", "id"], name="revision_organization_recent"
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "proposed")),
+                        fields=["organization", "created_at"],
+                        name="revision_waiting",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("skill__isnull", False), ("state", "proposed")),
+                        fields=("skill",),
+                        name="revision_one_open_per_skill",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("skill__isnull", True), ("state", "proposed")),
+                        fields=("organization", "end_user", "name"),
+                        name="revision_one_open_per_new_name",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("name__regex", "^[a-z0-9]+(-[a-z0-9]+)*$")),
+                        name="revision_name_slug",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["proposed", "published", "rejected", "superseded"])
+                        ),
+                        name="revision_state_valid",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -568,6 +690,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=["organization", "-created_at", "id"], name="decision_organization_recent"
+                    )
+                ],
+            },
         ),
         migrations.AddField(
             model_name="skill",
@@ -577,173 +706,6 @@ class Migration(migrations.Migration):
                 on_delete=django.db.models.deletion.RESTRICT,
                 related_name="+",
                 to="skills.skillrevision",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="autodreamrun",
-            index=models.Index(fields=["organization", "-created_at", "id"], name="run_organization_recent"),
-        ),
-        migrations.AddIndex(
-            model_name="autodreamrun",
-            index=models.Index(fields=["end_user", "-created_at"], name="run_end_user_recent"),
-        ),
-        migrations.AddConstraint(
-            model_name="autodreamrun",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "running")),
-                fields=("organization", "end_user"),
-                name="run_one_running_per_owner",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="autodreamrun",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "queued")),
-                fields=("organization", "end_user"),
-                name="run_one_queued_per_owner",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="autodreamrun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["queued", "running", "finished", "failed", "abandoned"])),
-                name="run_state_valid",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="distillationattempt",
-            index=models.Index(
-                fields=["organization", "-created_at", "id"], name="attempt_organization_recent"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="distillationattempt",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("verdict__in", ["ok", "empty", "retry", "dead"])),
-                name="attempt_verdict_valid",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="skilldocument",
-            index=models.Index(fields=["end_user"], name="document_end_user"),
-        ),
-        migrations.AddIndex(
-            model_name="skilldocument",
-            index=models.Index(fields=["organization"], name="document_organization"),
-        ),
-        migrations.AddIndex(
-            model_name="skillexperience",
-            index=models.Index(
-                fields=["organization", "-created_at", "id"], name="experience_organization_recent"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="skillexperience",
-            index=models.Index(
-                models.F("end_user"),
-                models.OrderBy(
-                    django.db.models.expressions.CombinedExpression(
-                        models.F("importance"), "*", models.F("credibility")
-                    ),
-                    descending=True,
-                ),
-                models.F("created_at"),
-                condition=models.Q(("status", "pending")),
-                name="experience_pending_priority",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="skillexperience",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("credibility__gte", 0),
-                    ("credibility__lte", 1),
-                    ("importance__gte", 0),
-                    ("importance__lte", 1),
-                ),
-                name="experience_scores_unit",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="skillexperience",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("verified", True), ("credibility__lte", 0.3), _connector="OR"),
-                name="experience_unverified_capped",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="skillexperience",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("experience_type__in", ["worth_learning", "worth_avoiding"])),
-                name="experience_type_valid",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="skillexperience",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("status__in", ["pending", "consumed", "superseded"])),
-                name="experience_status_valid",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="skillposting",
-            index=models.Index(fields=["end_user", "term"], name="posting_end_user_term"),
-        ),
-        migrations.AddIndex(
-            model_name="skillposting",
-            index=models.Index(fields=["organization", "term"], name="posting_organization_term"),
-        ),
-        migrations.AddConstraint(
-            model_name="skillposting",
-            constraint=models.UniqueConstraint(fields=("skill", "term"), name="posting_skill_term_uniq"),
-        ),
-        migrations.AddIndex(
-            model_name="skillrevision",
-            index=models.Index(
-                fields=["organization", "-created_at", "id"], name="revision_organization_recent"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="skillrevision",
-            index=models.Index(
-                condition=models.Q(("state", "proposed")),
-                fields=["organization", "created_at"],
-                name="revision_waiting",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="skillrevision",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("skill__isnull", False), ("state", "proposed")),
-                fields=("skill",),
-                name="revision_one_open_per_skill",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="skillrevision",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("skill__isnull", True), ("state", "proposed")),
-                fields=("organization", "end_user", "name"),
-                name="revision_one_open_per_new_name",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="skillrevision",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("name__regex", "^[a-z0-9]+(-[a-z0-9]+)*$")), name="revision_name_slug"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="skillrevision",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["proposed", "published", "rejected", "superseded"])),
-                name="revision_state_valid",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="reviewdecision",
-            index=models.Index(
-                fields=["organization", "-created_at", "id"], name="decision_organization_recent"
             ),
         ),
     ]

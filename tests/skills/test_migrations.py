@@ -36,8 +36,7 @@ def migrate(transactional_db):
         return MigrationExecutor(connection).migrate([("skills", name)]).apps
 
     yield to
-    executor = MigrationExecutor(connection)
-    executor.migrate(executor.loader.graph.leaf_nodes())
+    forward()
 
 
 @pytest.fixture
@@ -60,21 +59,16 @@ def flat(migrate):
     return add
 
 
-def forward(migrate) -> None:
-    migrate("0008_drop_flat_columns")
+def forward() -> None:
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
 
 
 def skill_names(owner) -> list[str]:
     return list(Skill.objects.for_owner(owner).order_by("created_at").values_list("name", flat=True))
 
 
-def test_the_empty_table(migrate, flat):
-    forward(migrate)
-
-    assert not Skill.objects.exists()
-
-
-def test_a_row_becomes_a_published_skill(migrate, flat):
+def test_a_row_becomes_a_published_skill(flat):
     owner = make_owner()
     client = make_client(owner.organization)
     row = {
@@ -87,7 +81,7 @@ def test_a_row_becomes_a_published_skill(migrate, flat):
     }
     pk = flat(owner, **row)
 
-    forward(migrate)
+    forward()
 
     skill = Skill.objects.get()
     assert (skill.pk, skill.organization, skill.end_user) == (pk, owner.organization, owner.end_user)
@@ -116,7 +110,7 @@ def test_a_row_becomes_a_published_skill(migrate, flat):
     }
 
 
-def test_names_are_slugs_unique_among_their_owner(migrate, flat):
+def test_names_are_slugs_unique_among_their_owner(flat):
     alice, bob = make_owner(user_id="alice"), make_owner(user_id="bob")
     summaries = {
         "Task": "task",
@@ -150,7 +144,7 @@ def test_names_are_slugs_unique_among_their_owner(migrate, flat):
     for _ in range(12):
         flat(long, summary="y" * 64)
 
-    forward(migrate)
+    forward()
 
     assert skill_names(alice) == [*summaries.values(), "skill-roc-0020"]
     assert skill_names(bob) == ["task", "task-2"]
@@ -178,7 +172,7 @@ def test_a_run_that_was_interrupted_in_each_step_ends_the_same(migrate, flat, mo
             with pytest.raises(KeyboardInterrupt):
                 migrate(migration)
 
-    forward(migrate)
+    forward()
 
     assert skill_names(owner) == [
         "task-2",
@@ -220,12 +214,12 @@ def test_backwards_and_forwards_again_changes_nothing(migrate, flat):
     for row in rows:
         flat(owner, **row)
     before = list(flat.model.objects.order_by("pk").values())
-    forward(migrate)
+    forward()
     skills = list(Skill.objects.order_by("pk").values())
 
     back = migrate("0001_initial").get_model("skills", "ProceduralMemory")
     assert list(back.objects.order_by("pk").values()) == before
-    forward(migrate)
+    forward()
 
     again = list(Skill.objects.order_by("pk").values())
     for row in (*skills, *again):
@@ -234,7 +228,8 @@ def test_backwards_and_forwards_again_changes_nothing(migrate, flat):
 
 
 def test_skills_that_never_were_flat_survive_the_way_back(migrate, flat):
-    forward(migrate)
+    forward()
+    assert not Skill.objects.exists()
     owner = make_owner()
     content = make_content(
         name="pay-an-order",
@@ -249,7 +244,7 @@ def test_skills_that_never_were_flat_survive_the_way_back(migrate, flat):
     make_proposal(owner, skill=skill)
 
     migrate("0001_initial")
-    forward(migrate)
+    forward()
 
     again = Skill.objects.get()
     assert Content.of(again) == content
@@ -426,7 +421,7 @@ def test_the_frozen_hash_agrees_with_todays(text, triggers, tags):
 
 
 @pytest.mark.soak
-def test_many_rows_of_one_name(migrate, flat):
+def test_many_rows_of_one_name(flat):
     owner = make_owner()
     rows = 50_000 if os.environ.get("MIRIX_SOAK") else 2_500
     flat.model.objects.bulk_create(
@@ -441,7 +436,7 @@ def test_many_rows_of_one_name(migrate, flat):
         for number in range(rows)
     )
 
-    forward(migrate)
+    forward()
 
     assert Skill.objects.count() == SkillRevision.objects.count() == rows
     assert set(Skill.objects.values_list("name", flat=True)) == {
