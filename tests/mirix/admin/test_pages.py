@@ -260,3 +260,9 @@ def test_the_models_shown_are_all_the_apps_have(owner):
         for model in apps.get_app_config(app).get_models()
     }
     assert ours - shown == hidden
+
+
+def test_a_page_that_is_not_there_says_so_in_words(owner):
+    response = as_user(make_member(owner.organization)).get(page("skills.skill", "nothing"))
+    assert response.status_code == 404
+    assert "belongs to an organization that you are no member of" in response.content.decode()
