@@ -6,7 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from skills.distillation.changes import ABSENT, FORM, Change, Kind, date_format, entries_only_in, sort_of
+from skills.distillation.changes import (
+    ABSENT,
+    FORM,
+    Change,
+    Kind,
+    date_format,
+    edited_part,
+    entries_only_in,
+    renamed,
+    sort_of,
+)
 from skills.distillation.wording import code, exact, listing, number, spelled, value
 
 MAX_NAMED = 3
@@ -66,6 +76,8 @@ def do(change: Change, *, example: bool = True) -> str:
 
 def do_all(changes: Sequence[Change], *, example: bool = True) -> str:
     """Return what to do about all changes, at most three of them in full."""
+    if len(changes) == 2 and (pair := renamed(changes)):
+        return f"pass {code(leaf(pair[1]), 60)} instead of {code(leaf(pair[0]), 60)}"
     templates = {_template(change, example=example) for change in changes}
     if len(changes) > 1 and len(templates) == 1 and re.findall(r"{\w+}", min(templates)) == ["{name}"]:
         return min(templates).format(name=_names(changes))
@@ -105,6 +117,8 @@ def avoid_all(changes: Sequence[Change], tool: str) -> str:
         return ""
     if len(changes) == 1:
         return avoid(changes[0], tool)
+    if len(changes) == 2 and (pair := renamed(changes)):
+        return avoid(pair[0], tool)
     missing = [code(leaf(change), 40) for change in changes if change.kind is Kind.ADDED]
     surplus = [code(leaf(change), 40) for change in changes if change.kind is Kind.REMOVED]
     parts = [f"with {listing(surplus)}"] if surplus else []
@@ -125,6 +139,8 @@ def contrast(change: Change, *, brief: bool = False) -> str:
             return f"{name} ({value(change.before)}) was left out"
         case Kind.WHITE_SPACE:
             return f"{name} was the same text with other white space: {_indented(change)}"
+        case Kind.EDITED if part := edited_part(change.before, change.after):
+            return f"{name} had {value(part[1])} where it had had {value(part[0])}"
         case Kind.FEWER_ENTRIES | Kind.MORE_ENTRIES if brief:
             return f"{name} {_resized(change)}"
         case Kind.FEWER_ENTRIES:

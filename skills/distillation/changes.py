@@ -7,7 +7,7 @@ deep inside is named by its path (`flights[2].flight_number`); lists of differen
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -196,6 +196,9 @@ def _affix(before: str, after: str) -> Kind | None:
     if len(short) < 3 or _is_prose(long) or len(long) > 120:
         return None
     grown = after is long
+    affix = long.removesuffix(short) if long.endswith(short) else long.removeprefix(short)
+    if any(char.isdigit() for char in affix):
+        return None  # part of this one value, not of the form of all
     if long.endswith(short):
         return Kind.PREFIX if grown else Kind.WITHOUT_PREFIX
     if long.startswith(short):
@@ -216,6 +219,33 @@ def _kind_of_lists(before: Any, after: Any) -> Kind:
     if set(old) < set(new):
         return Kind.MORE_ENTRIES
     return Kind.REPLACED
+
+
+def renamed(changes: Sequence[Change]) -> tuple[Change, Change] | None:
+    """Return the argument that went and the one that came with its value, where there is one such pair."""
+    gone = [change for change in changes if change.after is ABSENT]
+    came = [change for change in changes if change.before is ABSENT]
+    pairs = [(old, new) for old in gone for new in came if canonical(old.before) == canonical(new.after)]
+    return pairs[0] if len(pairs) == 1 else None
+
+
+def edited_part(before: str, after: str) -> tuple[str, str] | None:
+    """Return the words in which two long texts differ, a word of context on both sides.
+
+    None for texts that differ in more than one place or that are short enough to be read as a whole.
+    """
+    old, new = before.split(), after.split()
+    if min(len(before), len(after)) <= 60 or max(len(old), len(new)) > 400:
+        return None
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    edits = [block for block in blocks if block[0] != "equal"]
+    if len(edits) != 1:
+        return None
+    _, old_start, old_end, new_start, new_end = edits[0]
+    return (
+        " ".join(old[max(0, old_start - 1) : old_end + 1]),
+        " ".join(new[max(0, new_start - 1) : new_end + 1]),
+    )
 
 
 def entries_only_in(values: Any, others: Any) -> list[Any]:
@@ -290,7 +320,9 @@ def is_related(before: Call, after: Call) -> bool:
     if not old_text and not new_text:
         return True
     shared, either = words(old_text) & words(new_text), words(old_text) | words(new_text)
-    return bool(either) and len(shared) / len(either) >= 0.3
+    if not either:
+        return SequenceMatcher(None, old_text[:200], new_text[:200], autojunk=False).ratio() >= 0.5
+    return len(shared) / len(either) >= 0.3
 
 
 def _names_something(value: Any) -> bool:

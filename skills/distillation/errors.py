@@ -27,6 +27,8 @@ _FAILING_LINE = re.compile(
       | exit\ (?:code|status)\s*:?\s*-?[1-9]\d*\b
       | [45]\d\d\ (?:client|server|bad|unauthorized|forbidden|not|internal|conflict|too|service|gateway)\b
       | (?:unable\ to|could\ not)\ \w
+      | npm\ err!\ | make(?:\[\d+\])?:\ \*\*\* | error\[\w+\]: | E:\ \w
+      | (?:fehler|erreur|errore|fout|ошибка|错误|錯誤|エラー|오류)\s*[:：]
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -39,7 +41,11 @@ _RAISED = re.compile(
     r"^(?:[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)|[\w.]+\.[A-Z]\w+)\b(?::.*)?$"
 )
 _DETAIL = re.compile(r"\b(?:[A-Z]\d{3} )?[A-Z]\w*(?:Error|Exception): .*")
-_BARE_PREFIX = re.compile(r"^\W{0,4}(?:error|fatal|failure|exception)\s*[:!]\s*(?=\S)", re.IGNORECASE)
+_BARE_PREFIX = re.compile(
+    r"^\W{0,4}(?:error|fatal|failure|exception|npm err"
+    r"|fehler|erreur|errore|fout|ошибка|错误|錯誤|エラー|오류)\s*[:!：]\s*(?=\S)",
+    re.IGNORECASE,
+)
 _EXPLAINING = (
     "message",
     "error_message",

@@ -11,6 +11,8 @@ from skills.distillation.wording import discreet, inert
 
 MAX_REQUEST_CHARS = 200
 MAX_TURN_CHARS = 4_000
+FIRST_TURNS, LAST_TURNS = 3, 12
+"""What a long session is about was said at its beginning or lately."""
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]+)*[.!?]*")
 _GREETING = re.compile(
@@ -37,7 +39,9 @@ _LEAD = re.compile(
     r"|help (?:me|us) (?:to |with )?|let's|please)\s+",
     re.IGNORECASE,
 )
-_OBJECTION = re.compile(r"\b(?:don't|do not|instead|wrong|i meant|misunderstanding)\b|^no\b", re.IGNORECASE)
+_OBJECTION = re.compile(
+    r"\b(?:don't|do not|instead|wrong|i meant|misunderstanding|mix-?up|confusion)\b|^no\b", re.IGNORECASE
+)
 _VAGUE = re.compile(
     r"\b(?:some|a few|any) (?:help|assistance|changes)|need (?:help|assistance)|assist me\b", re.I
 )
@@ -69,20 +73,26 @@ def request_before(turns: Sequence[TranscriptTurn], seq: int, tool: str = "") ->
     tool's name wins; of equals the latest. A short sentence in front of it comes along: it says why.
     """
     topic = _stems(tool)
+    spoken = [turn for turn in turns if turn.role == "user" and turn.seq < seq]
+    if len(spoken) > FIRST_TURNS + LAST_TURNS:
+        spoken = spoken[:FIRST_TURNS] + spoken[-LAST_TURNS:]
     best, best_rank = "", 0
-    for turn in turns:
-        if turn.role != "user" or turn.seq >= seq:
-            continue
-        before = ""
+    for turn in spoken:
+        reason = ""
         for text in sentences(turn.content):
             # Where nobody asks in so many words, the session's first sentence says what it is about.
             rank = _rank(text, topic) or (not best and len(text.split()) >= 4)
             if rank and rank >= best_rank:
-                reason = _GREETING.sub("", before)
-                along = len(reason.split()) >= 4 and len(reason) + len(text) < MAX_REQUEST_CHARS
-                best, best_rank = f"{reason} {text}" if along else text, rank
-            before = text
+                best, best_rank = f"{reason} {text}".strip(), rank
+            reason = _reason(text)
     return inert(discreet(_GREETING.sub("", best)), MAX_REQUEST_CHARS)
+
+
+def _reason(text: str) -> str:
+    """Return a sentence that may stand in front of the next one; "" for greetings, objections, long ones."""
+    text = _GREETING.sub("", text)
+    fits = len(text.split()) >= 4 and len(text) <= MAX_REQUEST_CHARS // 2
+    return text if fits and not _OBJECTION.search(text) else ""
 
 
 def _rank(text: str, topic: set[str]) -> int:

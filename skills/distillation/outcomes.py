@@ -24,6 +24,8 @@ MAX_SAME_FAILURES = 3
 """A third identical failure shows a loop; a fourth would say nothing new and gives no lesson."""
 
 
+NO_STEP = {"think", "calculate", "finish", "submit", "final_answer", "done", "exit", "attempt_completion"}
+"""Tools that change and find out nothing: no step of a procedure, no way out of a failure."""
 LOOK_AHEAD = 10
 """How many later successes of the tool are looked at; who tries again does so soon."""
 
@@ -135,4 +137,5 @@ def _between(calls: Sequence[Call], call: Call, fix: Call | None) -> tuple[str, 
 
 
 def _instead(calls: Sequence[Call], last: Call) -> Call | None:
-    return next((call for call in calls[last.position + 1 :] if call.tool != last.tool), None)
+    later = (call for call in calls[last.position + 1 :] if call.tool != last.tool)
+    return next((call for call in later if call.tool.casefold() not in NO_STEP), None)

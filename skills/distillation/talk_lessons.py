@@ -17,6 +17,7 @@ from skills.distillation.calls import Call
 from skills.distillation.changes import ABSENT, FORM, Change, Kind, compare
 from skills.distillation.hearing import Heard, Signal, listen
 from skills.distillation.intent import request_before, task_slug
+from skills.distillation.outcomes import NO_STEP
 from skills.distillation.types import Lesson, TranscriptTurn
 from skills.distillation.wording import (
     MAX_TITLE_CHARS,
@@ -40,8 +41,6 @@ _INSTRUCTION = re.compile(
 LEARN, AVOID = "worth_learning", "worth_avoiding"
 MAX_STEPS = 6
 MAX_SAID_CHARS = 200
-NO_STEP = {"think", "calculate", "finish", "submit", "final_answer", "done", "exit", "attempt_completion"}
-"""Tools that change and find out nothing; they are no step of a procedure."""
 
 
 def talk_lessons(

@@ -13,7 +13,7 @@ from typing import Any
 
 from skills.distillation import advice
 from skills.distillation.calls import Call
-from skills.distillation.changes import ABSENT, Change, Kind, compare, leaves
+from skills.distillation.changes import ABSENT, Change, Kind, compare, leaves, renamed
 from skills.distillation.intent import request_before
 from skills.distillation.outcomes import MAX_SAME_FAILURES, Outcome, Struggle
 from skills.distillation.types import Lesson, TranscriptTurn
@@ -40,7 +40,6 @@ _FORBIDDEN = re.compile(
     r"permission|forbidden|unauthori[sz]ed|access denied|not authori[sz]ed|may not|\b(?:401|403)\b",
     re.IGNORECASE,
 )
-_CLOSING = {"finish", "submit", "final_answer", "done", "exit", "attempt_completion"}
 
 LEARN, AVOID = "worth_learning", "worth_avoiding"
 
@@ -195,6 +194,8 @@ class _Writer:
             for change in changes
             if any(path.startswith(change.argument) for path in paths) or mentions(self.message, change.name)
         ]
+        if (pair := renamed(changes)) and (pair[0] in named or pair[1] in named):
+            named = [change for change in changes if change in named or change in pair]
         return named or changes
 
     def _todo(self, *, example: bool = True) -> str:
@@ -243,7 +244,7 @@ class _Writer:
         return f"{listing(kept)} stayed as {'it was' if len(kept) == 1 else 'they were'}"
 
     def _doubt(self) -> str:
-        if len(self.telling) < 2:
+        if len(self.telling) < 2 or renamed(self.telling):
             return ""
         return f"Which of these {number(len(self.telling), 'change')} was decisive, the session does not show"
 
@@ -257,7 +258,7 @@ class _Writer:
     def _ending(self) -> str:
         """Say what the assistant did in the end."""
         instead = self.struggle.instead
-        if instead is not None and instead.tool.casefold() not in _CLOSING:
+        if instead is not None:
             return f"In the end the assistant turned to {code(instead.tool, 80)}"
         later = (turn for turn in self.turns if turn.seq > self.call.answered_at and turn.role == "assistant")
         told = next((turn.content for turn in later if turn.content.strip() and not turn.tool_calls), "")

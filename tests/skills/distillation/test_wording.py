@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills.distillation.advice import contrast, do, do_all, sent
+from skills.distillation.advice import avoid_all, contrast, do, do_all, sent
 from skills.distillation.changes import ABSENT, Change
 from skills.distillation.wording import (
     exact,
@@ -127,3 +127,15 @@ def test_any_text_becomes_one_inert_line(text, limit):
         assert len(shown) <= limit + 20
         assert len(shown.splitlines()) <= 1
         assert shown.count("`") in (0, 2)
+
+
+def test_a_renamed_argument_is_told_as_one_change():
+    changes = [Change("city", "Rome", ABSENT), Change("location", ABSENT, "Rome")]
+    assert do_all(changes) == "pass `location` instead of `city`"
+    assert avoid_all(changes, "weather") == "pass `city` to `weather`"
+
+
+def test_of_long_texts_only_the_words_that_differ_are_shown():
+    before = "SELECT count(*) FROM order WHERE month = '2025-05' AND state = 'open'"
+    change = Change("query", before, before.replace("order", "orders"))
+    assert contrast(change) == "`query` had `FROM orders WHERE` where it had had `FROM order WHERE`"
