@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from conversations.admin.marks import Excerpt, excerpt
@@ -29,7 +28,7 @@ class Evidence:
     """The turn in its transcript."""
 
 
-def evidence_of(experience: SkillExperience) -> Evidence:
+def view_experience(experience: SkillExperience) -> Evidence:
     """Return an experience with the part of its turn that grounds it."""
     turn = experience.turn
     return Evidence(
@@ -40,12 +39,4 @@ def evidence_of(experience: SkillExperience) -> Evidence:
         excerpt=excerpt(turn.content, experience.quote) if turn else None,
         speaker=turn.get_role_display() if turn else "",
         url=turn_url(experience.session_id, turn.seq if turn else experience.turn_seq),
-    )
-
-
-def all_evidence(experiences: Iterable[SkillExperience]) -> list[Evidence]:
-    """Return the evidence in order of weight."""
-    return sorted(
-        map(evidence_of, experiences),
-        key=lambda item: (-item.experience.importance * item.experience.credibility, item.experience.pk),
     )

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from mirix.admin_base import OrganizationFilter, PageAdmin, display
 from mirix.templatetags.mirix_admin import ago
 from skills.admin.columns import per_cent, two_lines
-from skills.admin.evidence import evidence_of
+from skills.admin.evidence import view_experience
 from skills.models import SkillExperience
 
 TYPE_COLOURS = {"Worth learning": "success", "Worth avoiding": "warning"}
@@ -82,7 +82,7 @@ class ExperienceAdmin(PageAdmin):
     def page_context(self, request: HttpRequest, obj: SkillExperience) -> dict[str, Any]:
         """Return the evidence, and the revisions that rest on it."""
         return {
-            "item": evidence_of(obj),
+            "item": view_experience(obj),
             "revisions": obj.revisions.order_by("-created_at", "id")[:50],
             "type_colour": TYPE_COLOURS[obj.get_experience_type_display()],
         }

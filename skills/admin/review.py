@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from skills.admin.evidence import all_evidence
+from skills.admin.evidence import view_experience
 from skills.content import Content, next_patch
 from skills.models import RevisionState, SkillRevision
 from skills.review.diffs import changed_words, field_diffs
 from skills.review.publishing import FIRST_VERSION
 from skills.review.risks import RISK_LABELS
+from skills.selectors.proposals import evidence_of
 
 FIELD_LABELS = {
     "name": "Name",
@@ -26,7 +27,6 @@ def review_context(revision: SkillRevision, before: Content | None) -> dict[str,
     """Return what the page of a revision shows."""
     diffs = field_diffs(before, Content.of(revision))
     added, removed = changed_words(diffs)
-    experiences = revision.experiences.select_related("turn", "session")
     return {
         "revision": revision,
         "skill": revision.skill,
@@ -38,7 +38,7 @@ def review_context(revision: SkillRevision, before: Content | None) -> dict[str,
         "added": added,
         "removed": removed,
         "risks": [RISK_LABELS.get(flag, flag) for flag in revision.risk_flags],
-        "evidence": all_evidence(experiences),
+        "evidence": [view_experience(experience) for experience in evidence_of(revision=revision)],
         "decisions": revision.decisions.order_by("created_at", "id"),
         "successor": SkillRevision.objects.filter(supersedes=revision).first(),
         "moved": _moved(revision),

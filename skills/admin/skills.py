@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import F
 from django.http import HttpRequest
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display
 from mirix.templatetags.mirix_admin import ago
 from skills.admin.columns import two_lines
-from skills.admin.evidence import all_evidence
+from skills.admin.evidence import view_experience
 from skills.models import RevisionState, Skill, SkillExperience
 
 STATUS_COLOURS = {"Active": "success", "Archived": "info", "Quarantined": "danger"}
@@ -62,12 +63,12 @@ class SkillAdmin(PageAdmin):
                 ).values("pk")
             )
             .select_related("turn", "session")
-            .order_by("-created_at", "id")[:MAX_EVIDENCE]
+            .order_by((F("importance") * F("credibility")).desc(), "id")[:MAX_EVIDENCE]
         )
         return {
             "skill": obj,
             "status_colour": STATUS_COLOURS[obj.get_status_display()],
             "revisions": [(revision, REVISION_COLOURS[revision.state]) for revision in revisions],
-            "evidence": all_evidence(support),
+            "evidence": [view_experience(experience) for experience in support],
             "waiting": obj.revisions.filter(state=RevisionState.PROPOSED).first(),
         }
