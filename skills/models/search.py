@@ -1,48 +1,76 @@
-"""The lexical index: which term stands how often in which field of which skill."""
+"""The lexical index: which term stands how often in which field of which skill. See `skills.search`."""
 
 from __future__ import annotations
 
 from django.db import models
 
-from mirix.tenants.models import Owned
+from mirix.tenants.models import EndUser, Organization, Owned
 from skills.models.skills import Skill
+
+MAX_TERM_CHARS = 64
 
 
 class SkillDocument(Owned):
     """The length of an indexed skill, field by field, in terms; one row per active skill."""
 
-    skill = models.OneToOneField(Skill, on_delete=models.CASCADE, primary_key=True, related_name="document")
-    name_length = models.PositiveIntegerField()
-    triggers_length = models.PositiveIntegerField()
-    description_length = models.PositiveIntegerField()
-    instructions_length = models.PositiveIntegerField()
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["end_user"], name="document_end_user"),
-            models.Index(fields=["organization"], name="document_organization"),
-        ]
+    # A number, and four bytes of it: it stands in every posting. Indexing anew keeps it.
+    id = models.AutoField(primary_key=True)
+    skill = models.OneToOneField(Skill, on_delete=models.CASCADE, related_name="document")
+    name_length = models.SmallIntegerField()
+    triggers_length = models.SmallIntegerField()
+    description_length = models.SmallIntegerField()
+    instructions_length = models.SmallIntegerField()
 
     def __str__(self) -> str:
         return self.skill_id
 
 
-class SkillPosting(Owned):
-    """How often a term stands in each field of a skill."""
+class SkillPosting(models.Model):
+    """How often a term stands in each field of a skill, and how long these fields are.
 
-    skill = models.ForeignKey(Skill, on_delete=models.CASCADE, related_name="postings")
-    term = models.CharField(max_length=64)
-    name_count = models.PositiveIntegerField(default=0)
-    triggers_count = models.PositiveIntegerField(default=0)
-    description_count = models.PositiveIntegerField(default=0)
-    instructions_count = models.PositiveIntegerField(default=0)
+    A skill has hundreds of postings, and a search reads them in one index and nothing else. So a row carries
+    its document (with which it goes), its tenant, and the numbers that a score is made of. The tenant's
+    columns and the lengths are copies of the document's and need no constraint of their own.
+    """
+
+    pk = models.CompositePrimaryKey("document", "term")
+    document = models.ForeignKey(
+        SkillDocument, on_delete=models.CASCADE, related_name="postings", db_index=False
+    )
+    term = models.CharField(max_length=MAX_TERM_CHARS, db_collation="C")
+    organization = models.ForeignKey(
+        Organization, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )
+    end_user = models.ForeignKey(
+        EndUser, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )
+    name_count = models.SmallIntegerField()
+    triggers_count = models.SmallIntegerField()
+    description_count = models.SmallIntegerField()
+    instructions_count = models.SmallIntegerField()
+    name_length = models.SmallIntegerField()
+    triggers_length = models.SmallIntegerField()
+    description_length = models.SmallIntegerField()
+    instructions_length = models.SmallIntegerField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["skill", "term"], name="posting_skill_term_uniq")]
         indexes = [
-            models.Index(fields=["end_user", "term"], name="posting_end_user_term"),
-            models.Index(fields=["organization", "term"], name="posting_organization_term"),
+            models.Index(
+                fields=["organization", "term", "end_user"],
+                include=[
+                    "document",
+                    "name_count",
+                    "triggers_count",
+                    "description_count",
+                    "instructions_count",
+                    "name_length",
+                    "triggers_length",
+                    "description_length",
+                    "instructions_length",
+                ],
+                name="posting_organization_term",
+            )
         ]
 
     def __str__(self) -> str:
-        return f"{self.term} in {self.skill_id}"
+        return f"{self.term} in {self.document_id}"

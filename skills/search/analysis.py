@@ -44,21 +44,19 @@ TOKEN = re.compile(
 )
 LOOSE_JOINT = re.compile(rf"(?<!\d){JOINT}+|{JOINT}+(?!\d)")
 SEGMENT_JOINT = re.compile(r"[/\\:@]+")
-PART = re.compile(
-    rf"(?P<number>\d+(?:{JOINT}\d+)*)"
-    r"|[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
-    rf"|(?:(?![A-Za-z\d]){LETTER})+"
-)
+PART = re.compile(rf"(?P<number>\d+(?:{JOINT}\d+)*)|(?:(?!\d){LETTER})+")
+# Words run together by case; a plural of capitals (`APIs`) is one word. Only ASCII is ever written so.
+CASED = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 DIGITS = re.compile(r"\d+")
 
 _STOP_WORDS = """
-    a about after again all also am an and any are as at be because been before being both but by
-    can could did do does doing done down during each either else every few for from further get got
-    had has have having he help her here hers him his how i if in into is it its just let like make
-    me more most my need no nor not now of off on once only or other our out over own please s same
-    she should so some such t than that the their them then there these they this those through to
-    too under until up us use using ve very want was way we were what when where which while who
-    whom why will with would you your re ll d m
+    a about after again all also am an and another any anything are as at be because been before
+    being both but by can could d did do does doing done down during each either else every few for
+    from further get got had has have having he help her here hers him his how i if in into is it
+    its just let like ll m make me more most my need no nor not now of off on once only or other our
+    out over own please re s same she should so some something such t than that the their them then
+    there these they this those through to too under until up us use using ve very want was way we
+    were what when where which while who whom why will with would you your
 """
 
 
@@ -137,7 +135,11 @@ def _compound_terms(token: str) -> Iterator[str]:
         if len(joined) <= MAX_TERM_CHARS:
             yield stem(joined)
     for part in PART.finditer(token):
-        if len(part.group()) <= MAX_TERM_CHARS or part.lastgroup != "number":
-            yield stem(part.group().casefold())
+        text = part.group()
         if part.lastgroup == "number":
-            yield from (number[:MAX_TERM_CHARS] for number in DIGITS.findall(part.group()))
+            if len(text) <= MAX_TERM_CHARS:
+                yield text
+            yield from (number[:MAX_TERM_CHARS] for number in DIGITS.findall(text))
+        else:
+            words = CASED.findall(text) if text.isascii() else [text]
+            yield from (stem(word.casefold()) for word in words)

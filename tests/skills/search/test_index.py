@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 def postings(skill) -> dict[str, tuple[int, int, int, int]]:
     return {
         row.term: (row.name_count, row.triggers_count, row.description_count, row.instructions_count)
-        for row in SkillPosting.objects.filter(skill=skill)
+        for row in SkillPosting.objects.filter(document__skill=skill)
     }
 
 

@@ -1,0 +1,153 @@
+"""Finding skills: the one entrance to search for the API, the admin, commands and the evolver.
+
+Methods: `bm25` is the lexical lane over all fields. `hybrid` fuses lists by reciprocal rank: the lexical lane
+over all fields and the one over name and description. `embedding` asks for the semantic lane. This release
+has no semantic lane, so these two answer from the lexical lists alone and say so in `degraded`.
+`string_match` finds a text as it stands, case ignored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+
+from mirix.tenants.models import Organization
+from mirix.tenants.owners import Owner
+from mirix.text import clean_json, clean_text
+from skills.models import Skill, SkillStatus
+from skills.search.fusion import fuse
+from skills.search.lexical import FIELD_WEIGHTS, matched_terms, rank
+from skills.search.literal import containing
+from skills.search.tags import tag_condition
+
+METHODS = ("hybrid", "bm25", "embedding", "string_match")
+FIELDS = (*FIELD_WEIGHTS, "entry_type")
+MAX_LIMIT = 100
+LANE_DEPTH = 100
+ALL_FIELDS = tuple(FIELD_WEIGHTS)
+HEAD_FIELDS = ("name", "description")
+DEGRADED = "no embedding endpoint is configured: lexical lane alone"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a lane put a skill: rank from 1, and the lane's own score."""
+
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """One skill that was found.
+
+    `score` is what the method ranks by: BM25, or the fused score; None where nothing was ranked. `lanes` and
+    `terms` (the query's terms that stand in the skill) are filled where an explanation was asked for.
+    """
+
+    skill: Skill
+    score: float | None
+    lanes: dict[str, Place] = dataclasses.field(default_factory=dict)
+    terms: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchResult:
+    """What a search found, best first; `total_count` is how many match before the limit."""
+
+    hits: list[Hit]
+    method: str
+    total_count: int
+    degraded: str | None = None
+
+
+def search(
+    *,
+    organization: Organization,
+    owner: Owner | None,
+    query: str,
+    method: str = "",
+    field: str = "",
+    limit: int = 10,
+    filter_tags: Mapping[str, Any] | None = None,
+    explain: bool = False,
+) -> SearchResult:
+    """Find active skills of an owner, or of the whole organization where `owner` is None.
+
+    An empty query returns the newest. `method` defaults to `MIRIX_SKILL_SEARCH_METHOD`; `field` restricts to
+    one field. Raises `ValidationError`, keyed by the API's names, for an unknown method or field, a limit
+    outside 1 to 100, and bad `filter_tags`. Runs a fixed number of statements.
+    """
+    method = method or settings.MIRIX_SKILL_SEARCH_METHOD
+    _validate(method, field, limit)
+    query = clean_text(query).strip()
+    skills = _findable(organization, owner)
+    tagged = skills.filter(tag_condition(clean_json(filter_tags))) if filter_tags else skills
+    degraded = DEGRADED if method in ("hybrid", "embedding") else None
+    if not query or method == "string_match" or field == "entry_type":
+        matching = containing(tagged, query, field) if query else tagged
+        newest = matching.select_related("end_user").order_by("-created_at", "-pk")
+        hits = [Hit(skill=skill, score=None) for skill in newest[:limit]]
+        return SearchResult(hits=hits, method=method, total_count=matching.count(), degraded=degraded)
+    lanes = _lanes(method, field)
+    ranking = rank(
+        organization=organization,
+        owner=owner,
+        query=query,
+        lanes=list(lanes.values()),
+        depth=limit if method == "bm25" else LANE_DEPTH,
+        eligible=tagged if filter_tags else None,
+    )
+    if method == "bm25":
+        (best,) = ranking.lanes
+    else:
+        lists = [[skill_id for skill_id, _ in lane] for lane in ranking.lanes]
+        best = fuse(lists, k=settings.MIRIX_SKILL_HYBRID_RRF_K)[:limit]
+    # Asked for once more with its status: the index may be behind where it was written past the services.
+    found = skills.select_related("end_user").in_bulk([skill_id for skill_id, _ in best])
+    hits = [Hit(skill=found[skill_id], score=score) for skill_id, score in best if skill_id in found]
+    if explain:
+        hits = _explained(hits, query, dict(zip(lanes, ranking.lanes, strict=True)))
+    return SearchResult(hits=hits, method=method, total_count=ranking.total, degraded=degraded)
+
+
+def _validate(method: str, field: str, limit: int) -> None:
+    errors = {}
+    if method not in METHODS:
+        errors["search_method"] = [f"“{method}” is not a method; there are {', '.join(METHODS)}."]
+    if field and field not in FIELDS:
+        errors["search_field"] = [f"“{field}” is not a field; there are {', '.join(FIELDS)}."]
+    if not 1 <= limit <= MAX_LIMIT:
+        errors["limit"] = [f"The limit must be between 1 and {MAX_LIMIT}."]
+    if errors:
+        raise ValidationError(errors)
+
+
+def _findable(organization: Organization, owner: Owner | None) -> QuerySet[Skill]:
+    skills = Skill.objects.for_owner(owner) if owner else Skill.objects.for_organization(organization)
+    return skills.filter(status=SkillStatus.ACTIVE)
+
+
+def _lanes(method: str, field: str) -> dict[str, Sequence[str]]:
+    if field:
+        return {field: (field,)}
+    return {"all": ALL_FIELDS} if method == "bm25" else {"all": ALL_FIELDS, "name_description": HEAD_FIELDS}
+
+
+def _explained(hits: list[Hit], query: str, lanes: dict[str, list[tuple[str, float]]]) -> list[Hit]:
+    places: dict[str, dict[str, Place]] = defaultdict(dict)
+    for lane, ranked in lanes.items():
+        for number, (skill_id, score) in enumerate(ranked, start=1):
+            places[skill_id][lane] = Place(rank=number, score=score)
+    terms = matched_terms(query=query, skill_ids=[hit.skill.pk for hit in hits])
+    return [
+        dataclasses.replace(hit, lanes=places[hit.skill.pk], terms=terms.get(hit.skill.pk, []))
+        for hit in hits
+    ]

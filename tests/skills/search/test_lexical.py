@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+from math import log
+from random import Random
+
+import pytest
+
+from mirix.text import slugify
+from skills.models import Skill
+from skills.search.lexical import FIELD_WEIGHTS, matched_terms, rank
+from tests.data import shared
+from tests.factories import make_owner
+from tests.skills.search.corpora import publish
+from tests.skills.search.reference import Benchmark, Corpus, ndcg_at_10
+
+pytestmark = pytest.mark.django_db
+
+ALL = tuple(FIELD_WEIGHTS)
+
+
+def found(owner, query, fields=ALL, **options) -> list[tuple[str, float]]:
+    """What one lane returns, by the skills' names."""
+    ranking = rank(
+        organization=owner.organization, owner=owner, query=query, lanes=[fields], depth=100, **options
+    )
+    (lane,) = ranking.lanes
+    assert ranking.total == len(lane)
+    names = dict(Skill.objects.values_list("pk", "name"))
+    return [(names[skill_id], score) for skill_id, score in lane]
+
+
+def test_scores_are_bm25_as_computed_by_hand(owner):
+    publish(
+        owner,
+        [
+            {"name": "pay", "description": "card card number", "instructions": "charge"},
+            {"name": "refund", "description": "card", "instructions": "give money back"},
+            {"name": "book", "description": "flight", "instructions": "x", "triggers": ["book a seat"]},
+        ],
+    )
+    # Of 3 skills 2 have "card". Descriptions have 3, 1 and 1 terms, 5/3 on average.
+    idf = log(1 + (3 - 2 + 0.5) / (2 + 0.5))
+    pay = 1.0 * 2 / (0.25 + 0.75 * 3 / (5 / 3))
+    refund = 1.0 * 1 / (0.25 + 0.75 * 1 / (5 / 3))
+    assert found(owner, "card") == [
+        ("refund", pytest.approx(idf * refund / (1.2 + refund), rel=1e-6)),
+        ("pay", pytest.approx(idf * pay / (1.2 + pay), rel=1e-6)),
+    ]
+    # One skill has "book", in two fields: 1 of 1 term in the name, 1 of 3 in the triggers, 1 on average.
+    book = 2.0 * 1 / (0.25 + 0.75 * 1 / 1) + 1.5 * 1 / (0.25 + 0.75 * 3 / 1)
+    assert found(owner, "book") == [
+        ("book", pytest.approx(log(1 + (3 - 1 + 0.5) / (1 + 0.5)) * book / (1.2 + book), rel=1e-6))
+    ]
+
+
+VOCABULARY = [
+    "card",
+    "cards",
+    "refund",
+    "no-verify",
+    "the",
+    "a",
+    "getUser",
+    "seat",
+    "東京",
+    "v1.2",
+    "e-mail",
+    "🚀",
+]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_scores_equal_the_reference_on_random_corpora(owner, seed):
+    random = Random(seed)
+
+    def text(most: int) -> str:
+        return " ".join(random.choices(VOCABULARY, k=random.randint(0, most)))
+
+    rows = [
+        {
+            "name": f"{random.choice(['pay', 'card', 'seat'])}-{number}",
+            "description": text(8),
+            "instructions": text(40),
+            "triggers": [text(4) for _ in range(random.randint(0, 3))],
+        }
+        for number in range(random.choice([1, 2, 30]))
+    ]
+    publish(owner, rows)
+    publish(make_owner(owner.organization), [{"name": "other", "description": "card the a refund"}])
+    corpus = Corpus({row["name"]: {**row, "triggers": "\n".join(row["triggers"])} for row in rows})
+    for fields in [ALL, ("name", "description"), *((field,) for field in ALL)]:
+        for query in [text(6), "card", "the a", "the card", "seat seat v1.2"]:
+            expected = dict(corpus.rank(query, fields))
+            scores = dict(found(owner, query, fields))
+            assert scores == pytest.approx(expected, rel=1e-5), (query, fields)
+            ordered = [expected[name] for name in scores]
+            assert ordered == pytest.approx(sorted(ordered, reverse=True), rel=1e-5)
+
+
+def test_lanes_of_one_statement_equal_lanes_asked_for_alone(owner, django_assert_num_queries):
+    publish(
+        owner,
+        [
+            {"name": "pay-by-card", "description": "charge it", "instructions": "card card"},
+            {"name": "refund", "description": "to the card"},
+            {"name": "seat", "instructions": "the card is not needed"},
+        ],
+    )
+    lanes = [ALL, ("name", "description")]
+    with django_assert_num_queries(1):
+        both = rank(organization=owner.organization, owner=owner, query="the card", lanes=lanes, depth=10)
+    alone = [
+        rank(organization=owner.organization, owner=owner, query="the card", lanes=[lane], depth=10)
+        for lane in lanes
+    ]
+    assert both.lanes == [ranking.lanes[0] for ranking in alone]
+    assert (both.total, len(both.lanes[1])) == (3, 2)
+
+
+def test_depth_cuts_the_list_and_not_the_total(owner):
+    publish(owner, [{"name": f"card-{number}"} for number in range(5)])
+    ranking = rank(organization=owner.organization, owner=owner, query="card", lanes=[ALL], depth=2)
+    assert (len(ranking.lanes[0]), ranking.total) == (2, 5)
+
+
+def test_of_equal_scores_the_older_skill_comes_first(owner):
+    skills = publish(owner, [{"name": f"card-{number}"} for number in (3, 1, 2, 5, 4)])
+    lane = rank(organization=owner.organization, owner=owner, query="card", lanes=[ALL], depth=9).lanes[0]
+    assert len({score for _, score in lane}) == 1
+    assert [skill_id for skill_id, _ in lane] == sorted(skill.pk for skill in skills)
+
+
+def test_statistics_are_those_of_the_scope_that_is_searched(owner):
+    mate = make_owner(owner.organization)
+    publish(owner, [{"name": "card"}, {"name": "seat"}])
+    before = found(owner, "card")
+    publish(mate, [{"name": "card"}, {"name": "card-two"}, {"name": "bag"}])
+    assert found(owner, "card") == before
+    everyone = rank(organization=owner.organization, owner=None, query="card", lanes=[ALL], depth=10)
+    corpus = Corpus(
+        {name: {"name": name.split("/")[1]} for name in ["1/card", "1/seat", "2/card", "2/card-two", "2/bag"]}
+    )
+    assert sorted(score for _, score in everyone.lanes[0]) == pytest.approx(
+        sorted(score for _, score in corpus.rank("card")), rel=1e-5
+    )
+
+
+def test_eligible_narrows_what_is_found_and_not_the_scores(owner):
+    publish(owner, [{"name": "card"}, {"name": "card-two", "filter_tags": {"desk": "eu"}}, {"name": "bag"}])
+    eligible = Skill.objects.filter(filter_tags__desk="eu")
+    assert found(owner, "card", eligible=eligible) == [
+        pair for pair in found(owner, "card") if pair[0] == "card-two"
+    ]
+
+
+def test_stop_words_find_only_where_there_is_nothing_else(owner):
+    publish(owner, [{"name": "pay", "description": "the card"}, {"name": "seat", "description": "the seat"}])
+    assert [name for name, _ in found(owner, "the card")] == ["pay"]
+    assert sorted(name for name, _ in found(owner, "what is the")) == ["pay", "seat"]
+    assert found(owner, "what is it") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("東京", ["tokyo"]),
+        ("京", ["tokyo"]),
+        ("東京のホテル", ["tokyo"]),
+        ("c", ["lang"]),
+        ("C++", ["lang"]),
+        ("🚀", ["ship"]),
+        ("skip hooks no-verify", ["ship"]),
+        ("--no-verify", ["ship"]),
+        ("getUserById", ["lang"]),
+        ("get_user_by_id", ["lang"]),
+        ("econnreset", ["ship"]),
+        ("nginx.conf", ["lang"]),
+        ("3.11", ["lang"]),
+        ('"ship" & !lang | (nginx:*) <-> %_', ["lang", "ship"]),
+        ("ship'; DROP TABLE skills_skill; --", ["ship"]),
+        ("%", []),
+        ("_", []),
+        ("\\", []),
+        ("'", []),
+        ("zzz", []),
+        ("", []),
+    ],
+)
+def test_any_text_is_only_text(owner, query, expected):
+    publish(
+        owner,
+        [
+            {"name": "tokyo", "description": "東京都で泊まるとき。", "instructions": "旅館を探す"},
+            {
+                "name": "lang",
+                "description": "C and C++ and getUserById",
+                "instructions": "python3.11 /etc/nginx/nginx.conf",
+            },
+            {
+                "name": "ship",
+                "description": "Ship 🚀 on ECONNRESET",
+                "instructions": "git commit --no-verify",
+            },
+        ],
+    )
+    assert sorted(name for name, _ in found(owner, query)) == expected
+
+
+def test_a_query_of_2000_characters_is_answered_by_its_first_terms(owner):
+    publish(owner, [{"name": "card"}, {"name": "seat"}])
+    words = " ".join(f"word{number}" for number in range(400))[:1_990]
+    assert [name for name, _ in found(owner, f"card {words}")] == ["card"]
+    assert [name for name, _ in found(owner, "card " * 400)] == ["card"]
+
+
+def test_matched_terms_stand_in_the_order_of_the_query(owner):
+    card, seat = publish(
+        owner, [{"name": "card", "description": "the number"}, {"name": "seat", "instructions": "card"}]
+    )
+    matched = matched_terms(query="number of the card", skill_ids=[card.pk, seat.pk])
+    assert matched == {card.pk: ["number", "card", "the"], seat.pk: ["card"]}
+
+
+def test_tool_descriptions_are_found_as_well_as_measured(owner):
+    """Public tool descriptions, 199 with 597 questions: nDCG@10 is 0.650."""
+    benchmark = Benchmark.read(shared("retrieval/metatool_single"))
+    # Names there are no slugs, so that capitals show where words begin: they stand among the triggers.
+    rows = [
+        {
+            "name": slugify(texts["name"]),
+            "triggers": [texts["name"]],
+            "description": texts["description"],
+        }
+        for texts in benchmark.documents.values()
+    ]
+    skills = publish(owner, rows)
+    keys = {skill.pk: key for skill, key in zip(skills, benchmark.documents, strict=True)}
+    gains = []
+    for number, query in benchmark.queries.items():
+        ranking = rank(organization=owner.organization, owner=owner, query=query, lanes=[ALL], depth=10)
+        ranked = [keys[skill_id] for skill_id, _ in ranking.lanes[0]]
+        gains.append(ndcg_at_10(ranked, benchmark.relevant[number]))
+    assert sum(gains) / len(gains) >= 0.645
