@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
 from mirix.secret import load_or_create_secret
 from mirix.unfold import UNFOLD as UNFOLD
@@ -81,12 +82,10 @@ TEMPLATES = [
 
 # With DATABASE_URL unset, PostgreSQL from the wheel runs in the state directory (mirix.embedded).
 DATABASE_URL = env.str("DATABASE_URL", default="")
-DATABASES = {
-    "default": (
-        env.db_url_config(DATABASE_URL) if DATABASE_URL else {"ENGINE": "mirix.embedded", "NAME": "mirix"}
-    )
-    | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
-}
+_DATABASE = env.db_url_config(DATABASE_URL) if DATABASE_URL else {"ENGINE": "mirix.embedded", "NAME": "mirix"}
+if _DATABASE["ENGINE"] not in ("django.db.backends.postgresql", "mirix.embedded"):
+    raise ImproperlyConfigured("DATABASE_URL: PostgreSQL is the only database engine, so postgres://….")
+DATABASES = {"default": _DATABASE | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("MIRIX_REDIS_URL", default="")

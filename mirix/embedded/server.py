@@ -261,7 +261,7 @@ class Server:
         """Run a program of the server to its end, as `account`; what it starts keeps `postgres.alive`."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("LANG", "LC_", "PG"))}
         with self._opened("postgres.log") as log, self._opened("postgres.alive") as alive:
-            fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(alive, fcntl.LOCK_EX)
             self._heard = os.fstat(log).st_size
             return subprocess.run(  # noqa: S603  (programs of the wheel)
                 command,

@@ -104,6 +104,15 @@ class State:
         """The server's first process."""
         return psutil.Process(int((self.var_dir / "postgres" / "postmaster.pid").read_text().split()[0]))
 
+    @property
+    def ready(self) -> bool:
+        """Whether the server says so, and its first process lives."""
+        try:
+            text = (self.var_dir / "postgres" / "postmaster.pid").read_text()
+        except FileNotFoundError:
+            return False
+        return "\nready" in text and psutil.pid_exists(int(text.split()[0]))
+
     def processes(self) -> list[psutil.Process]:
         """Every living process that was started with this state, the server's own included."""
         found = []

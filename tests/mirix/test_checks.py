@@ -1,0 +1,153 @@
+"""The start-up guard: nothing touches data in a database that is behind the code."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command, get_commands, load_command_class
+from django.core.management.base import CommandError
+from django.db import connection
+
+from mirix.checks import UnappliedMigrationsError, require_migrations, unapplied_migrations
+from mirix.commands import DataCommand, MigrationsRequired
+from tests.mirix.states import ASK, ROOT, State
+
+# quickstart migrates by itself, and worker hands on to the guarded command of Procrastinate.
+UNGUARDED = {"quickstart", "worker"}
+
+
+class Greet(DataCommand):
+    """A command that is nobody's."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.say("looking …")
+        self.answer({"greeting": "grüß dich"}, "Grüß dich.")
+
+
+@pytest.fixture
+def behind(db) -> list[str]:
+    """The database lost the last migration of the skills app; its name."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT max(name) FROM django_migrations WHERE app = 'skills'")
+        (name,) = cursor.fetchone()
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'skills' AND name = %s", [name])
+    return [f"skills.{name}"]
+
+
+class TestUnappliedMigrations:
+    def test_are_none_when_the_database_is_up_to_date(self, db):
+        assert unapplied_migrations() == []
+        require_migrations()
+
+    def test_are_listed_with_the_command_to_run(self, behind: list[str]):
+        assert unapplied_migrations() == behind
+        with pytest.raises(UnappliedMigrationsError) as refusal:
+            require_migrations()
+        assert refusal.value.names == behind
+        assert str(refusal.value) == (
+            f"The database is behind the code by 1 migration: {behind[0]}. Run ./run migrate first."
+        )
+
+    def test_are_counted_by_app_when_they_are_many(self):
+        names = [f"auth.{n:04}" for n in range(12)] + ["skills.0001_initial"]
+        assert str(UnappliedMigrationsError(names)) == (
+            "The database is behind the code by 13 migrations: auth (12), skills (1). "
+            "Run ./run migrate first."
+        )
+
+
+class TestCommands:
+    def test_refuse_before_they_do_anything(self, behind: list[str]):
+        out = io.StringIO()
+        with pytest.raises(CommandError, match=behind[0]):
+            call_command(Greet(), stdout=out)
+        assert out.getvalue() == ""
+
+    def test_of_procrastinate_refuse_too(self, behind: list[str]):
+        with pytest.raises(CommandError, match=behind[0]):
+            call_command("worker")
+
+    def test_are_all_guarded(self):
+        ours = {config.name for config in apps.get_app_configs() if config.path.startswith(str(ROOT))}
+        commands = {
+            name: load_command_class(app, name) for name, app in get_commands().items() if app in ours
+        }
+        assert "serve" in commands
+        unguarded = {
+            name for name, command in commands.items() if not isinstance(command, MigrationsRequired)
+        }
+        assert unguarded <= UNGUARDED
+
+    def test_answer_in_text(self, db):
+        out = io.StringIO()
+        call_command(Greet(), stdout=out)
+        assert out.getvalue() == "looking …\nGrüß dich.\n"
+
+    def test_answer_in_json_and_keep_everything_else_off_standard_output(self, db):
+        out, err = io.StringIO(), io.StringIO()
+        call_command(Greet(), json=True, stdout=out, stderr=err)
+        assert json.loads(out.getvalue()) == {"greeting": "grüß dich"}
+        assert err.getvalue() == "looking …\n"
+
+
+@pytest.mark.processes
+class TestProcesses:
+    @pytest.fixture
+    def state_behind(self, migrated_state: State) -> State:
+        migrated_state.ask(
+            "DELETE FROM django_migrations WHERE app = 'skills' AND name = "
+            "(SELECT max(name) FROM django_migrations WHERE app = 'skills')",
+            code=ASK,
+        )
+        return migrated_state
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ["worker"],
+            ["procrastinate", "worker"],
+            ["serve", "--port", "0"],
+            ["create_organization", "never"],
+        ],
+        ids=lambda command: command[0],
+    )
+    def test_of_manage_py_end_with_one_line(self, state_behind: State, command: list[str]):
+        done = state_behind.manage(*command)
+        assert done.returncode == 1
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("CommandError: The database is behind the code by 1 migration: skills.0")
+        assert state_behind.ask("SELECT count(*) FROM tenants_organization") == "0"
+
+    def test_of_the_web_end_with_one_line_and_for_good(self, state_behind: State):
+        done = state_behind.run(
+            "-m", "gunicorn", "mirix.wsgi", "--bind", "127.0.0.1:0", "--no-control-socket"
+        )
+        assert done.returncode == 4
+        told = [line for line in done.stderr.splitlines() if line.startswith("mirix does not start: ")]
+        assert len(told) == 1
+        assert "Run ./run migrate first." in told[0]
+        assert "Traceback" not in done.stderr
+
+    def test_work_again_after_migrate(self, state_behind: State):
+        assert state_behind.manage("migrate", "--fake", "-v0").returncode == 0
+        assert state_behind.manage("create_organization", "now").returncode == 0
+
+    def test_end_with_one_line_when_the_database_is_out_of_reach(self, migrated_state: State):
+        url = "postgres://nobody@127.0.0.1:1/mirix"
+        for command in (["migrate"], ["worker"], ["create_organization", "never"]):
+            done = migrated_state.manage(*command, env={"DATABASE_URL": url})
+            assert done.returncode == 1
+            (line,) = done.stderr.splitlines()
+            assert line.startswith("Database error: ")
+            assert "Connection refused" in line
+
+    def test_end_quietly_when_the_reader_leaves(self, migrated_state: State):
+        command = migrated_state.start("manage.py", "showmigrations")
+        assert command.stdout.readline()
+        command.stdout.close()
+        assert command.wait() in (0, 141)
+        assert command.stderr.read() == ""

@@ -1,0 +1,129 @@
+"""`serve` as a real process: web, worker and database start, stop and die together."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from tests.mirix.states import SOAK, State, wait_until
+
+pytestmark = pytest.mark.processes
+
+
+class Served:
+    """A running `serve`, and what it says."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.process = state.start("manage.py", "serve", "--port", "0", stderr=subprocess.DEVNULL)
+        ready = self.process.stdout.readline()
+        address = re.fullmatch(r"mirix serves http://127\.0\.0\.1:(\d+)/ .*\n", ready)
+        assert address, ready
+        self.port = int(address[1])
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def child(self, word: str) -> psutil.Process | None:
+        """The child whose command line has `word`."""
+        for child in psutil.Process(self.process.pid).children():
+            if child.status() != psutil.STATUS_ZOMBIE and word in child.cmdline():
+                return child
+        return None
+
+
+@pytest.fixture
+def serve(migrated_state: State) -> Callable[[], Served]:
+    return lambda: Served(migrated_state)
+
+
+def workers(state: State) -> int:
+    """How many workers registered in the database."""
+    return int(state.ask("SELECT count(*) FROM procrastinate_workers"))
+
+
+def test_it_answers_and_runs_a_worker(serve: Callable[[], Served], migrated_state: State):
+    served = serve()
+    status, body = served.get("/health")
+    assert (status, json.loads(body)["status"]) == (200, "healthy")
+    status, body = served.get("/admin/login/")
+    assert status == 200
+    assert b"mirix" in body.lower()
+    wait_until(lambda: workers(migrated_state) == 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_all_of_it_cleanly(serve: Callable[[], Served], migrated_state: State, number: int):
+    served = serve()
+    wait_until(lambda: workers(migrated_state) == 1)
+    served.process.send_signal(number)
+    assert served.process.wait(60) == 0
+    assert served.process.stdout.read() == "Stopping …\nStopped.\n"
+    assert migrated_state.processes() == []
+    assert not (migrated_state.var_dir / "postgres" / "postmaster.pid").exists()
+    assert workers(migrated_state) == 0, "the worker left without saying so"
+
+
+@pytest.mark.soak
+def test_kill_9_of_it_leaves_nothing_running_and_it_starts_again(
+    serve: Callable[[], Served], migrated_state: State
+):
+    for _ in range(10 if SOAK else 1):
+        served = serve()
+        served.process.kill()
+        served.process.wait()
+        wait_until(lambda: migrated_state.processes() == [])
+    assert serve().get("/health")[0] == 200
+
+
+def test_kill_9_of_everything_loses_nothing(serve: Callable[[], Served], migrated_state: State):
+    serve()
+    assert migrated_state.manage("create_organization", "kept").returncode == 0
+    migrated_state.kill_everything()
+    assert serve().get("/health")[0] == 200
+    assert migrated_state.ask("SELECT name FROM tenants_organization") == "kept"
+
+
+def test_a_worker_that_died_is_replaced(serve: Callable[[], Served], migrated_state: State):
+    served = serve()
+    wait_until(lambda: workers(migrated_state) == 1)
+    first = served.child("worker")
+    first.kill()
+    wait_until(lambda: served.child("worker") not in (None, first))
+    wait_until(lambda: workers(migrated_state) == 2)  # the dead one's row is pruned later
+
+
+def test_a_database_that_died_is_started_again(serve: Callable[[], Served], migrated_state: State):
+    served = serve()
+    began = "SELECT pg_postmaster_start_time()::text"
+    before = migrated_state.ask(began)
+    migrated_state.postmaster.kill()
+    wait_until(lambda: migrated_state.ready)
+    assert migrated_state.ask(began) != before
+    assert served.get("/admin/login/")[0] == 200
+
+
+def test_a_port_in_use_is_one_line(migrated_state: State):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = migrated_state.manage("serve", "--port", str(port))
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"CommandError: Cannot listen on 127.0.0.1 port {port}: Address already in use. "
+        "Choose another by --port or MIRIX_PORT.\n"
+    )
+    assert migrated_state.processes() == []
