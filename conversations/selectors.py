@@ -74,6 +74,7 @@ def replayable_intake(*, organization: Organization) -> QuerySet[IntakeRecord]:
         IntakeRecord.objects.for_organization(organization)
         .filter(body__isnull=False)
         .exclude(state=IntakeState.STORED)
+        .select_related("organization", "end_user")
         .order_by("created_at", "pk")
     )
 

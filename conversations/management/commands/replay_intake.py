@@ -1,0 +1,56 @@
+"""`replay_intake`: store what accepted requests left behind, once the cause is gone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from conversations.intake import reason_of, replay
+from conversations.models import IntakeRecord, IntakeState
+from conversations.selectors import replayable_intake
+from mirix.tenants.commands import OrganizationCommand
+
+
+class Command(OrganizationCommand):
+    """Replay an organization's failed, partly stored and waiting requests, or those named."""
+
+    help = "Store the turns of accepted requests that failed, were partly stored, or still wait."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the requests."""
+        super().add_arguments(parser)
+        parser.add_argument("intake_ids", nargs="*", metavar="INTAKE_ID", help="omitted: all that can be")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Replay each in the order of acceptance and say what it is now."""
+        records = replayable_intake(organization=self.organization(options))
+        ids = list(records.values_list("pk", flat=True))
+        if wanted := options["intake_ids"]:
+            if unknown := sorted(set(wanted) - set(ids)):
+                raise CommandError(f"nothing to replay in {', '.join(unknown)}")
+            ids = [pk for pk in ids if pk in wanted]
+        done = [replay(record=record) for pk in ids if (record := records.filter(pk=pk).first())]
+        states = Counter(record.state for record in done)
+        self.answer(
+            {
+                "replayed": len(done),
+                "states": dict(states),
+                "records": [
+                    {"id": record.pk, "state": record.state, "error": reason_of(record=record)}
+                    for record in done
+                ],
+            },
+            "\n".join([f"{len(done)} replayed: {_listing(states)}", *map(_line, done)]),
+        )
+        if states[IntakeState.FAILED]:
+            raise CommandError(f"{states[IntakeState.FAILED]} failed again.")
+
+
+def _listing(states: Counter[str]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in states.most_common()) or "nothing to do"
+
+
+def _line(record: IntakeRecord) -> str:
+    return f"  {record.pk}  {record.state}" + (f"  {record.error}" if record.error else "")
