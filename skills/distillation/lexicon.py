@@ -120,7 +120,7 @@ _SAYS_WHAT = _any(
     r"\byou (?:shouldn't|should (?:not|always|never|only)|must (?:not|never|always)"
     r"|were(?:n't)? supposed to)\b",
     r"\byou should have (?!received|gotten|got|seen|my|the|all|access|it|an?\b)\w+",
-    r"\bi don't want [^?]*(?:, (?:just|only|but)\b|[,:–—-]+ ?i (?:want|need)\b)",
+    r"\bi (?:really |actually )?don't want [^?]*(?:, (?:just|only|but)\b|[,:–—-]+ ?i (?:want|need)\b)",
     rf"\byou(?:'ve| have)? (?:just |accidentally )?{_ACT} (?:me )?(?:[\w ]{{0,30}} )?(?:the |my )?wrong\b",
     r"\byou (?:forgot|missed|ignored|skipped|overlooked|left out|mixed up|misread|confused)\b",
     rf"\bwhy (?:did|would|are) you {_ACT}\b",

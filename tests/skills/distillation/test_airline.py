@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from skills.distillation.calls import pair_calls
 from skills.distillation.changes import leaves
 from skills.distillation.evidence import ground
+from skills.distillation.hearing import Signal, listen
 from skills.distillation.lexicon import asks, confirmation
 from skills.distillation.offline import OfflineDistiller
 from skills.distillation.types import Lesson, TranscriptTurn
@@ -181,26 +183,29 @@ def test_all_that_is_learned(desk):
         (FIXED, "worth_learning"): 12,
         (GIVEN_UP, "worth_avoiding"): 9,
         (REPEATED, "worth_avoiding"): 4,
-        ("user_correction", "worth_avoiding"): 6,
+        ("user_correction", "worth_avoiding"): 7,
     }
-    assert sum(not session.lessons for session in desk.values()) == 26
+    assert sum(not session.lessons for session in desk.values()) == 25
 
 
 def test_the_corrections_are_those_that_a_reader_finds(desk):
-    """All user turns were read: these correct the assistant, and none of the others does."""
-    quotes = {
-        (name, lesson.quote.split(". ")[0])
+    """Reading all 309 user turns finds 13 that correct the assistant; 12 are heard, and nothing else is.
+
+    The missed one ("Let's focus on changing the Atlanta to Las Vegas segment …") bears no sign of it.
+    """
+    heard = Counter(
+        name
         for name, session in desk.items()
-        for lesson in session.lessons
-        if lesson.signal_type == "user_critique"
+        for heard in listen(session.turns, pair_calls(session.turns))
+        if heard.signal is Signal.CORRECTION
+    )
+    assert heard == {
+        "tau-airline-13-t0": 5,
+        "tau-airline-13-t2": 3,
+        "tau-airline-13-t3": 2,
+        "tau-airline-38-t1": 1,
+        "tau-airline-38-t3": 1,
     }
-    assert {name for name, _ in quotes} == {
-        "tau-airline-13-t0",
-        "tau-airline-13-t2",
-        "tau-airline-13-t3",
-        "tau-airline-38-t3",
-    }
-    assert ("tau-airline-38-t3", "I don't want to cancel the flight, just the insurance") in quotes
 
 
 def test_thanks_and_approval_confirm_nothing(desk):
