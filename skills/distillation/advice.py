@@ -42,6 +42,8 @@ _DO = {
     Kind.FEWER_ENTRIES: "take {entries} out of {name}",
     Kind.MORE_ENTRIES: "add {entries} to {name}",
     Kind.REORDERED: "put {name} in another order",
+    Kind.LONGER: "give a longer {name}",
+    Kind.SHORTER: "give a shorter {name}",
     Kind.EDITED: "revise {name}",
     Kind.OTHER_SORT: "use a {sort} as {name}",
     Kind.OTHER_WORD: "set {name} to {after}",

@@ -49,6 +49,8 @@ class Kind(StrEnum):
     FEWER_ENTRIES = "fewer_entries"
     MORE_ENTRIES = "more_entries"
     REORDERED = "reordered"
+    LONGER = "longer"
+    SHORTER = "shorter"
     EDITED = "edited"
     OTHER_SORT = "other_sort"
     OTHER_WORD = "other_word"
@@ -180,13 +182,19 @@ def _kind_of_texts(before: str, after: str) -> Kind:
         return Kind.CASE
     if date_format(after) and date_format(before) != date_format(after) and _is_dateish(before):
         return Kind.DATE_FORMAT
-    affix = _affix(before, after)
-    if affix:
+    if _WORD.fullmatch(before) and _WORD.fullmatch(after):
+        return Kind.OTHER_WORD
+    if affix := _affix(before, after):
         return affix
     if sort_of(before) and sort_of(after):
         return Kind.OTHER_SORT if sort_of(before) != sort_of(after) else Kind.REPLACED
-    if _WORD.fullmatch(before) and _WORD.fullmatch(after):
-        return Kind.OTHER_WORD
+    return _kind_of_prose(before, after)
+
+
+def _kind_of_prose(before: str, after: str) -> Kind:
+    short, long = sorted((before.strip(), after.strip()), key=len)
+    if len(short) >= 8 and short in long and _is_prose(long):
+        return Kind.LONGER if long == after.strip() else Kind.SHORTER
     return Kind.EDITED if _is_prose(before) and similarity(before, after) >= 0.5 else Kind.REPLACED
 
 

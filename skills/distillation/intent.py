@@ -46,7 +46,9 @@ _VAGUE = re.compile(
     r"\b(?:some|a few|any) (?:help|assistance|changes)|need (?:help|assistance)|assist me\b", re.I
 )
 _DEICTIC = re.compile(r"\b(?:this|that|these|those|it|also|same)\b", re.IGNORECASE)
-_APPROVAL = re.compile(r"\b(?:go ahead|proceed|sounds good|confirm|that works)\b", re.IGNORECASE)
+_APPROVAL = re.compile(
+    r"\b(?:go ahead|proceed|sounds good|confirm|that works|try again|once more)\b", re.IGNORECASE
+)
 _COMMON = """
     long many much often
     a about again all also am an and any are as assist assistance at back be been but by can could did

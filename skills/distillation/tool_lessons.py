@@ -74,7 +74,8 @@ class _Writer:
         self.message = self.call.message
         self.pattern = pattern_of(self.message, self.call.arguments)
         self.request = request_before(turns, self.call.seq, self.call.tool)
-        self.pointed = pointed(self.call)
+        # A refusal is about who asks, whatever it mentions besides.
+        self.pointed = [] if _FORBIDDEN.search(self.message) else pointed(self.call)
         self.changes = compare(self.call, self.fix) if self.fix else []
         self.step = compare(self.call, self.next_try) if self.next_try else []
         self.telling = self._telling()

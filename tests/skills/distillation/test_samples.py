@@ -52,7 +52,7 @@ TAUGHT = {
         ("user_correction", "deploy_service"),
     ],
     "ops-gateway-errors": [("changed_arguments", "query_logs"), ("user_confirmation", "query_logs")],
-    "ops-slow-payments": [("changed_arguments", "query_logs"), ("given_up", "restart_service")],
+    "ops-slow-payments": [("changed_arguments", "query_logs")],
     "billing-february-invoice": [("changed_arguments", "send_email"), ("user_correction", "send_email")],
     "billing-opening-hours": [],
 }
@@ -88,7 +88,6 @@ def test_several_sessions_support_one_skill():
         "tool:edit_file": 2,
         "tool:deploy_service": 2,
         "tool:query_logs": 2,
-        "tool:restart_service": 1,
         "tool:send_email": 1,
     }
 
