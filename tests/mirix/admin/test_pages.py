@@ -266,3 +266,7 @@ def test_a_page_that_is_not_there_says_so_in_words(owner):
     response = as_user(make_member(owner.organization)).get(page("skills.skill", "nothing"))
     assert response.status_code == 404
     assert "belongs to an organization that you are no member of" in response.content.decode()
+
+
+def test_the_theme_search_that_fills_the_cache_is_off(owner):
+    assert as_user(make_superuser()).get("/admin/search/", {"s": "skill"}).status_code == 404
