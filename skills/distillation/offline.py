@@ -16,7 +16,7 @@ counts, a failure before it that is still unresolved was dealt with before. Earl
 - `changes`: `[{"argument", "before", "after"}]` between the failed call and the one that succeeded;
   `argument` is a path such as `flights[2].date`, and a value that was not given has no key
 - `telling`: those arguments of `changes` that speak to the error
-- `named`: paths of the arguments whose value the error names
+- `named`: paths of the arguments whose value the error names; where it names none, whose name
 - `said`: for corrections, the sentence that says most, without e-mail addresses and long numbers
 - `attempts`: failures until the success or the end; for `repeated_call` how often this very call failed;
   for `user_correction` how often the user had to say it

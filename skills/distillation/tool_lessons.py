@@ -265,6 +265,10 @@ class _Writer:
         told = next((turn.content for turn in later if turn.content.strip() and not turn.tool_calls), "")
         return f"The assistant told the user: {said(told)}" if told else ""
 
+    def _argument_paths(self) -> list[str]:
+        """Return the arguments that the error names: by value, else, where no fix tells, by name."""
+        return [path for path, _ in self.pointed] or ([] if self.fix else called_by_name(self.call))
+
     def _lesson(self, kind: str, heading: str, content: str, *, importance: float, **more: Any) -> Lesson:
         struggle, call = self.struggle, self.call
         assert call.failure is not None
@@ -276,7 +280,7 @@ class _Writer:
             "error_pattern": inert(self.pattern, 300),
             "changes": [change.as_data() for change in self.changes],
             "telling": [change.argument for change in self.telling],
-            "named": [path for path, _ in self.pointed],
+            "named": self._argument_paths(),
             "attempts": struggle.total_same if repeated else struggle.attempts,
             "instead": struggle.instead.tool if struggle.instead else "",
             "request": self.request,
@@ -294,6 +298,18 @@ class _Writer:
             quote=call.failure.quote,
             turn_seq=call.answered_at,
         )
+
+
+def called_by_name(call: Call) -> list[str]:
+    """Return the paths of arguments whose own name the error message contains, each name once."""
+    found: dict[str, str] = {}
+    for path, _ in leaves(call.arguments):
+        name = re.sub(r"(?:\[\d+\])+$", "", path).rsplit(".", 1)[-1]
+        if len(name) >= 4 and (
+            mentions(call.message, name) or mentions(call.message, name.replace("_", " "))
+        ):
+            found.setdefault(name, path)
+    return list(found.values())
 
 
 def pointed(call: Call) -> list[tuple[str, Any]]:

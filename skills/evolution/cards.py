@@ -14,11 +14,11 @@ from mirix.text import shorten, slugify
 from skills.content import MAX_NAME_CHARS, MAX_TRIGGERS
 from skills.distillation.wording import code, listing, said
 from skills.evolution.facts import Facts, topic_parts
-from skills.evolution.general import GAP, phrase_of, without_values
+from skills.evolution.general import GAP, leans_on_context, phrase_of
 from skills.evolution.page import quoted
 from skills.evolution.points import is_failed_call
 from skills.evolution.types import ExperienceView
-from skills.evolution.words import content_words, words
+from skills.evolution.words import content_words
 
 MAX_DESCRIBED_ERRORS = 4
 MAX_DESCRIPTION_CHARS = 900
@@ -27,20 +27,8 @@ MAX_TRIGGER_CHARS = 160
 SAME_PHRASE = 0.6
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_EMPTY_QUOTES = re.compile(rf"['\"‘’]?{GAP}['\"‘’]?")
 _ERRORS_AT_END = re.compile(r"answers ((?:“[^”]*”(?:, | or )?)+)\.$")
-_VERBS = frozenset(
-    words(
-        """add apply approve archive assign book build calculate call cancel change charge check clone close
-        commit compare configure convert copy create decrypt delete deploy describe disable
-        download edit enable encrypt exchange execute export fetch filter find format generate get
-        import insert install issue list load lock look lookup merge migrate modify move notify
-        open order parse pay ping post process publish pull push put query read rebuild refund
-        register reject remove rename replace request reschedule reset resolve restart restore
-        return revert rollback run save scale schedule search select send set ship show start stop
-        submit subscribe summarize sync test transfer translate trigger unlock update upgrade
-        upload validate verify view write"""
-    )
-)
 
 
 def skill_name(topic: str) -> str:
@@ -60,33 +48,22 @@ def describe(topic: str, experiences: Sequence[ExperienceView]) -> str:
     """Return the description of a new skill: what it does, and "Use when …"."""
     kind, name = topic_parts(topic)
     errors = errors_of(experiences)
-    requests = phrases_of(experiences)
+    requests = phrases_of(topic, experiences)
     if kind == "tool":
         tool = code(name, 80)
-        what = f"How to get {tool} through: what to check before the call"
-        what += " and what its errors mean." if errors else " and how users want it done."
-        occasion = words_of_topic(topic)
-        begins = occasion.split(" ")[0] in _VERBS
-        situations = [f"you have to {occasion}" if begins and " " in occasion else f"you call {tool}"]
+        lesson = "what to do about its errors" if errors else "how users want it done"
+        what = f"How to call {tool} so that it succeeds: what to mind before the call and {lesson}."
+        occasions = [f"when you call {tool}"]
     else:
         subject = words_of_topic(topic) or "this task"
-        what = f"What earlier sessions taught about “{subject}”."
-        situations = (
-            []
-            if requests
-            else [
-                f"the task is to {subject}"
-                if subject.split(" ")[0] in _VERBS
-                else f"the task is about {subject}"
-            ]
-        )
+        what = f"What earlier sessions taught about {said(subject)}."
+        occasions = [] if requests else [f"when the task is {said(subject)}"]
     if requests:
-        situations.append(f"a user asks to {said(requests[0])}")
-    text = f"{what} Use when {listing(situations, 'or')}"
+        occasions.append(f"for requests such as {said(requests[0])}")
     if errors:
         ending = listing((quoted(error) for error in errors[:MAX_DESCRIBED_ERRORS]), "or")
-        text += f", or when {'it' if kind == 'tool' else 'a tool'} answers {ending}"
-    return shorten(f"{text}.", MAX_DESCRIPTION_CHARS)
+        occasions.append(f"when {'it' if kind == 'tool' else 'a tool'} answers {ending}")
+    return shorten(f"{what} Use {listing(occasions, 'or')}.", MAX_DESCRIPTION_CHARS)
 
 
 def widen_description(description: str, experiences: Sequence[ExperienceView]) -> str:
@@ -107,13 +84,13 @@ def triggers_for(topic: str, experiences: Sequence[ExperienceView]) -> list[str]
     """Return what an agent would search with: requests, the tool, errors."""
     kind, name = topic_parts(topic)
     tool = [name[:MAX_TRIGGER_CHARS]] if kind == "tool" and name else []
-    return _shortened([*phrases_of(experiences), *tool, *_error_triggers(experiences)])
+    return _shortened([*phrases_of(topic, experiences), *tool, *_error_triggers(experiences)])
 
 
-def widen_triggers(triggers: list[str], experiences: Sequence[ExperienceView]) -> list[str]:
+def widen_triggers(topic: str, triggers: list[str], experiences: Sequence[ExperienceView]) -> list[str]:
     """Return triggers with those of more experiences behind them, without repetitions."""
     known = [content_words(trigger) for trigger in triggers]
-    phrases = [phrase for phrase in phrases_of(experiences) if not _is_known(phrase, known)]
+    phrases = [phrase for phrase in phrases_of(topic, experiences) if not _is_known(phrase, known)]
     room = max(0, 2 * MAX_PHRASES - len(triggers))
     merged = _shortened([*triggers, *phrases[:room], *_error_triggers(experiences)])
     return merged if len(merged) > len(triggers) else triggers
@@ -129,21 +106,30 @@ def errors_of(experiences: Iterable[ExperienceView]) -> list[str]:
     return sorted(counts, key=lambda error: -counts[error])
 
 
-def phrases_of(experiences: Iterable[ExperienceView]) -> list[str]:
-    """Return what users asked for, in their words without their values; like requests once."""
+def phrases_of(topic: str, experiences: Iterable[ExperienceView]) -> list[str]:
+    """Return what users asked for, in their words without their values; like requests once.
+
+    Those that share most words with the topic come first; those that only make sense after what was said
+    before them are left out, and so is what has nothing to do with a tool.
+    """
+    kind, name = topic_parts(topic)
+    subject = content_words(name)
+    requests = dict.fromkeys(Facts.of(experience).request for experience in experiences)
+    phrases = [phrase for phrase in map(phrase_of, requests) if phrase and not leans_on_context(phrase)]
+    if kind == "tool" and len(subject) > 1:
+        phrases = [phrase for phrase in phrases if subject & content_words(phrase)]
+    phrases.sort(key=lambda phrase: -len(subject & content_words(phrase)))
     found: list[str] = []
-    known: list[frozenset[str]] = []
-    for experience in experiences:
-        phrase = phrase_of(Facts.of(experience).request)
-        if phrase and not _is_known(phrase, known):
+    for phrase in phrases:
+        if not _is_known(phrase, map(content_words, found)):
             found.append(phrase)
-            known.append(content_words(phrase))
     return found[:MAX_PHRASES]
 
 
 def _error_triggers(experiences: Iterable[ExperienceView]) -> list[str]:
-    plain = (" ".join(error.replace(GAP, " ").split()) for error in errors_of(experiences))
-    return [without_values(error).strip(" :;,.") for error in plain if len(error.split()) >= 2]
+    plain = (" ".join(_EMPTY_QUOTES.sub(" ", error).split()) for error in errors_of(experiences))
+    tidy = (re.sub(r"\s+([,.;:!?])", r"\1", error).strip(" :;,.") for error in plain)
+    return [error for error in tidy if len(error.split()) >= 2]
 
 
 def _is_known(phrase: str, known: Iterable[frozenset[str]]) -> bool:

@@ -57,7 +57,10 @@ SESSIONS_TO_ASK_AGAIN = 2
 class Claim(Protocol):
     """The right to write for one run; `skills.runs.RunClaim` is one."""
 
-    run_id: str
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        ...
 
     def hold(self) -> AutoDreamRun:
         """Lock the run until the transaction ends, or raise because it is somebody else's by now."""

@@ -7,12 +7,14 @@ has only its words.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from skills.distillation.changes import ABSENT, Change
 from skills.distillation.talk_lessons import NO_STEP
 from skills.distillation.wording import inert, said
+from skills.evolution.general import GAP, without_particulars
 from skills.evolution.types import ExperienceView
 
 MAX_ERROR_CHARS = 160
@@ -49,7 +51,7 @@ class Facts:
         return cls(
             pattern=_text(details.get("pattern")),
             tool=inert(_text(details.get("tool")), MAX_TOOL_CHARS),
-            error=_error(_text(details.get("error_pattern")), error),
+            error=_error(_text(details.get("error_pattern")) or error, error, changes),
             raw_error=error,
             changes=changes,
             telling=tuple(change for change in changes if change.argument in telling) or changes,
@@ -73,10 +75,14 @@ def leaf_name(path: str) -> str:
     return re.sub(r"(?:\[\d+\])+$", "", path).rsplit(".", 1)[-1] or path
 
 
-def _error(pattern: str, error: str) -> str:
+def _error(pattern: str, error: str, changes: Sequence[Change]) -> str:
     """Return the kind of error; the error itself where too little of it is left as a kind."""
-    kind = pattern if len(re.findall(r"[^\W\d_]{2,}", pattern)) >= 2 else error
-    return said(kind, MAX_ERROR_CHARS)[1:-1]
+    kind = pattern
+    for change in changes:
+        if isinstance(change.before, int | float) and not isinstance(change.before, bool):
+            kind = re.sub(rf"(?<![\w.]){re.escape(str(change.before))}(?![\w.])", GAP, kind)
+    kind = without_particulars(kind)
+    return said(kind if len(re.findall(r"[^\W\d_]{2,}", kind)) >= 2 else error, MAX_ERROR_CHARS)[1:-1]
 
 
 def _changes(value: Any) -> list[Change]:

@@ -18,19 +18,34 @@ _DATE = re.compile(
     r"|\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]\.?m\b\.?)?|\d{1,2} ?[ap]\.?m\b)",
     re.IGNORECASE,
 )
-_ID = re.compile(r"(?<!\w)[#$€£]?(?=\w*\d)(?:\d[\d.,]*\d{2,}|\w*[A-Za-z_]\w*\d\w*|\d\w*[A-Za-z]\w*)(?!\w)")
-_NAME = re.compile(r"(?<![.!?…“\"'(] )(?<!^)(?<![\w/.-])[A-Z][a-z]+(?:['’]s)?(?:[ -][A-Z][a-z]+)*(?![\w/])")
+_ID = re.compile(
+    r"(?<![\w-])[#$€£]?(?:\d[\d.,]*\d{2,}|(?=[\w-]*\d)[\w-]*[A-Za-z_][\w-]*\d[\w-]*|\d[\w-]*[A-Za-z][\w-]*)(?!\w)"
+)
+_NAME = re.compile(
+    r"(?<![.!?…“\"'(] )(?<!^)(?<![\w/.-])[A-Z][a-z]+(?:['’]s)?(?:[ -][A-Z][a-z]+)*(?![\w/(.]\w|\w)"
+)
 _GAPS = re.compile(rf"{GAP}(?:[\s,]*(?:and |or )?{GAP})+")
+_BEFORE_GAP = (
+    r"\b(?:on|from|to|for|at|in|by|with|of|until|since|before|after|about|number|id|under|order|version)"
+)
 _TAIL = re.compile(
-    rf"[ ,]*\b(?:on|from|to|for|at|in|by|with|of|until|since|before|after|about|number|id|under)"
-    rf"(?: (?:the|my|a|our|their|his|her))? {GAP}",
+    rf"[ ,]*{_BEFORE_GAP}(?: (?:the|my|a|our|their|his|her))? {GAP}"
+    rf"(?=\s*(?:$|[,.;:!?)–-]|and\b|or\b|{_BEFORE_GAP}))",
     re.IGNORECASE,
 )
 _BRACKETED_GAP = re.compile(rf" ?\([^()]*{GAP}[^()]*\)")
+_POLITE = re.compile(r",? ?\b(?:please|thanks|thank you|if (?:possible|that helps|you can))$", re.IGNORECASE)
+_DEICTIC = re.compile(r"\b(?:it|its|them|that|this|these|those|there|one|same|again)\b", re.IGNORECASE)
+
+# What stands in an error and is of that day alone: quoted names, paths, a named thing at the end, amounts.
+_QUOTED_NAME = re.compile(r"(?<!\w)(['\"‘’])(?=[^'\"‘’]*\w)[\w./@:~ -]{1,80}\1(?!\w)")
+_PATH = re.compile(r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w@.-]+/)+[\w@.*-]*|(?<!\w)/(?:[\w.-]+/?)+")
+_LAST_NAME = re.compile(r"(?<=: )[A-Za-z_][\w-]*_[\w-]*\.?$")
+_AMOUNT = re.compile(r"(?<![\w.,])\d{4,}(?:\.\d+)?(?![\w])|(?<![\w.,])\d+\.\d{2}(?![\w.])")
 
 _LEAD = re.compile(
     r"^(?:(?:hi|hello|hey|yes|no|ok|okay|sure|great|thanks|thank you|also|so|well|actually|alright|and|but"
-    r"|please|sorry|unfortunately|i understand(?: that)?|in that case)\b[,.!: ]+)*"
+    r"|please|sorry|go ahead and|unfortunately|i understand(?: that)?|in that case)\b[,.!: ]+)*"
     r"(?:.{0,80}?\b(?:i(?:'d| would) (?:really |also |still )?(?:like|love|prefer) (?:you )?"
     r"(?:to (?:have )?)?"
     r"|i(?:'m| am) (?:looking|trying|hoping|calling|here|writing) (?:to|for|about|in order to) "
@@ -54,6 +69,18 @@ def without_names(text: str) -> str:
     return _GAPS.sub(GAP, _NAME.sub(GAP, without_values(text)))
 
 
+def without_particulars(error: str) -> str:
+    """Return an error with what differs from one time to the next as `…`; its wording stays exact.
+
+    >>> without_particulars("no such table: invoice_line")
+    'no such table: …'
+    """
+    text = _QUOTED_NAME.sub(rf"\1{GAP}\1", error)
+    for pattern in (_PATH, _LAST_NAME, _AMOUNT):
+        text = pattern.sub(GAP, text)
+    return _GAPS.sub(GAP, text)
+
+
 def phrase_of(request: str) -> str:
     """Return what was asked for as a phrase that another may search with; "" where nothing general is left.
 
@@ -69,8 +96,13 @@ def phrase_of(request: str) -> str:
     text = re.sub(rf"\s*{GAP}\s*", " ", text)
     text = re.sub(r"\s+([,.;:!?])", r"\1", " ".join(text.split()))
     text = re.split(r"(?<=[a-z])[.!?](?:\s|$)", text, maxsplit=1)[0]
-    text = text.strip(" ,;:-–.!?\"'“”")
+    text = _POLITE.sub("", text.strip(" ,;:-–.!?\"'“”"))
     text = inert(text, MAX_PHRASE_CHARS).rstrip("…").rstrip(" ,")
     if len(text.split()) < 3 or len(content_words(text)) < 2:
         return ""
     return text[:1].lower() + text[1:] if not text[:2].isupper() else text
+
+
+def leans_on_context(phrase: str) -> bool:
+    """Return whether a phrase points at something said before (`it`, `that flight`)."""
+    return _DEICTIC.search(phrase) is not None

@@ -14,7 +14,7 @@ from mirix.text import clean_text
 from skills.content import Content
 from skills.evolution import cards
 from skills.evolution.clusters import overlap, task_words, topic_of, weight
-from skills.evolution.facts import topic_parts
+from skills.evolution.facts import Facts, topic_parts
 from skills.evolution.gates import DEFAULT_LIMITS, Limits, size_refusals
 from skills.evolution.near import slug_stem
 from skills.evolution.page import Page
@@ -37,9 +37,11 @@ class OfflineProposer:
         What one user had to correct once, and did not put as a rule, waits for a second session: a skill of
         its own for every such remark would bury the others.
         """
+        if known:
+            return any(points(experience) or bears_out(experience) for experience in experiences)
         usable = [experience for experience in experiences if points(experience)]
-        if known or any(is_constructive(experience) for experience in usable):
-            return bool(usable)
+        if any(map(is_constructive, usable)):
+            return True
         return len({experience.session_id for experience in usable}) > 1
 
     def propose(
@@ -50,7 +52,7 @@ class OfflineProposer:
         A create, or edits in a chain, each of which starts from the text that the one before leaves. A
         `confirm` comes first where experiences say what the text says already.
         """
-        usable = [experience for experience in experiences if points(experience)]
+        usable = [experience for experience in experiences if points(experience) or bears_out(experience)]
         if not usable:
             return []
         usable.sort(key=lambda experience: (-weight(experience), experience.id))
@@ -58,6 +60,11 @@ class OfflineProposer:
         target = find_target(topic, usable, candidates)
         writer = _Writer(topic, usable, self.limits)
         return writer.edits(target) if target else writer.create()
+
+
+def bears_out(experience: ExperienceView) -> bool:
+    """Return whether an experience supports what its topic's skill says without adding to it: it worked."""
+    return Facts.of(experience).pattern == "user_confirmation"
 
 
 def main_topic(experiences: Sequence[ExperienceView]) -> str:
@@ -108,7 +115,7 @@ class _Writer:
             if len(trial.text) <= self.limits.max_instructions_chars:
                 page = trial
                 cited.append(experience)
-        if not cited:
+        if not page.text:
             return []
         content = Content(
             name=cards.skill_name(self.topic),
@@ -153,7 +160,9 @@ class _Writer:
             content,
             instructions=clean_text(page.text),
             description=clean_text(cards.widen_description(content.description, [experience])),
-            triggers=[clean_text(text) for text in cards.widen_triggers(content.triggers, [experience])],
+            triggers=[
+                clean_text(text) for text in cards.widen_triggers(self.topic, content.triggers, [experience])
+            ],
         )
 
     def _write(self, page: Page, experience: ExperienceView) -> bool:

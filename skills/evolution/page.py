@@ -23,7 +23,7 @@ ERRORS = "## When it answers with an error"
 AVOID = "## Avoid"
 ELSE = "; else "
 LAST_RESORT = "if nothing helps, "
-SETTLE = "settle the cause before you call again"
+SETTLE = "settle what it objects to before you call again"
 """The remedy of an error that nothing is known about; any other takes its place."""
 
 _STEP = re.compile(r"(\d+)([.)]) +(?=\S)")
@@ -126,8 +126,9 @@ class Page:
     def add_remedy(self, error: str, remedy: str, *, last_resort: bool = False) -> bool:
         """Add what gets past an error to the error's line; return whether the page changed.
 
-        Remedies stand in order of arrival, one last resort behind all of them. Of two changes that were made
-        at once nobody knows which one helped: where one of them is known to help by itself, it stands alone.
+        Remedies that change the outcome stand behind the others, one last resort behind all of them. Of two
+        changes that were made at once nobody knows which one helped: where one of them is known to help by
+        itself, it stands alone.
         """
         index = self._line_of_error(error)
         start = f"{quoted(error)}: "
@@ -243,7 +244,15 @@ def _with_remedy(remedies: list[str], remedy: str) -> list[str]:
         return remedies or [SETTLE]
     if any(_parts(known) <= parts for known in remedies if known != SETTLE):
         return remedies
-    return [*(known for known in remedies if known != SETTLE and not parts < _parts(known)), remedy]
+    kept = [known for known in remedies if known != SETTLE and not parts < _parts(known)]
+    return sorted([*kept, remedy], key=_cost)
+
+
+def _cost(remedy: str) -> int:
+    """Return what a remedy costs: a look first, then another way to the same end, then another end."""
+    if remedy.startswith("check "):
+        return 0
+    return 2 if remedy.startswith(("set ", "leave ", "lower ", "raise ", "send fewer ", "send all ")) else 1
 
 
 def _parts(remedy: str) -> frozenset[str]:

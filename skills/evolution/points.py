@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from skills.distillation.advice import is_formal
 from skills.distillation.wording import code, inert, listing, said, sentence
 from skills.evolution.facts import Facts, leaf_name
-from skills.evolution.general import phrase_of, without_names, without_values
+from skills.evolution.general import leans_on_context, phrase_of, without_names, without_values
 from skills.evolution.page import SETTLE, Page, quoted
 from skills.evolution.remedies import changes_outcome, refused_sort, remedy, serial_pitfall
 from skills.evolution.types import ExperienceView
 
 MAX_LINE_CHARS = 400
 MAX_NAMED = 6
+DO_NOT_FORCE = "do not try to get around it"
+MAX_QUOTE_CHARS = 220
 FAILED_CALL = {"changed_arguments", "retried_call", "repeated_call", "given_up"}
 
 _RULE = re.compile(
@@ -29,6 +31,11 @@ _RULE = re.compile(
     r"|first)\b"
     r"|\b(?:should|must|needs? to be|has to|have to|rather than|instead of)\b"
     r"|\b(?:we|our team|our) (?:use|always|never|only|don't)\b",
+    re.IGNORECASE,
+)
+_CONTRAST = re.compile(r"\bnot\b|n['’]t\b|\b(?:only|just|instead|rather)\b", re.IGNORECASE)
+_NO_RIGHT = re.compile(
+    r"\b(?:(?:permission|access) denied|forbidden|unauthori[sz]ed|not (?:permitted|authori[sz]ed)|40[13])\b",
     re.IGNORECASE,
 )
 _ABOUT_ONESELF = re.compile(r"\b(?:i|i'm|i've|i'd|my|me)\b", re.IGNORECASE)
@@ -69,6 +76,11 @@ class Pitfall:
         return page.add_pitfall(self.text)
 
 
+@dataclass(frozen=True)
+class SayBack(Step):
+    """The step that follows from any correction; by itself it is no reason for a skill."""
+
+
 Point = Step | Remedy | Pitfall
 
 
@@ -79,7 +91,7 @@ def points(experience: ExperienceView) -> list[Point]:
         return list(_of_failed_call(facts))
     match facts.pattern:
         case "user_correction":
-            return list(_of_correction(facts))
+            return list(_of_correction(facts, experience.quote))
         case "user_confirmation":
             return list(_of_confirmation(facts))
         case "self_correction":
@@ -89,7 +101,7 @@ def points(experience: ExperienceView) -> list[Point]:
 
 def is_constructive(experience: ExperienceView) -> bool:
     """Return whether an experience says by itself what to do, so that it may found a skill."""
-    return any(not isinstance(point, Pitfall) for point in points(experience))
+    return any(not isinstance(point, Pitfall | SayBack) for point in points(experience))
 
 
 def is_failed_call(facts: Facts) -> bool:
@@ -109,7 +121,9 @@ def _of_failed_call(facts: Facts) -> Iterator[Point]:
             yield Remedy(facts.error, "send the same call once more, it can pass")
         case "repeated_call":
             yield Remedy(facts.error, _check(facts))
-            yield Pitfall(f"Sending {tool} the same call again after {quoted(facts.error)}.")
+            yield Pitfall(f"Sending {tool} the same call again unchanged; it was refused again.")
+        case "given_up" if facts.instead and _NO_RIGHT.search(facts.raw_error):
+            yield Remedy(facts.error, f"{DO_NOT_FORCE}, go on with {code(facts.instead)}")
         case "given_up":
             yield Remedy(facts.error, _check(facts))
             if facts.instead:
@@ -128,19 +142,28 @@ def _of_changes(facts: Facts) -> Iterator[Point]:
 
 
 def _check(facts: Facts) -> str:
+    """Return what to look at where nothing is known to help; a refusal of rights is not to be got around."""
+    if _NO_RIGHT.search(facts.raw_error):
+        return DO_NOT_FORCE
     names = listing(code(name, 60) for name in facts.named[:3])
     return f"check {names} before you call again" if names else SETTLE
 
 
-def _of_correction(facts: Facts) -> Iterator[Point]:
+def _of_correction(facts: Facts, quote: str) -> Iterator[Point]:
+    words = quote if 0 < len(quote) <= MAX_QUOTE_CHARS else facts.said
     if facts.changes:
         names = listing(dict.fromkeys(code(leaf_name(change.argument), 60) for change in facts.changes[:3]))
         call = f" for {code(facts.tool)}" if facts.tool else ""
         yield Step(f"Take {names}{call} from the user's own words; where they can be read in two ways, ask.")
-    elif is_rule(facts.said):
-        yield Step(f"Do it the way users asked for: {said(without_values(facts.said), 200)}")
-    elif facts.said:
-        yield Pitfall(f"Misreading the request; a user had to say: {said(without_names(facts.said), 200)}")
+    elif words and is_rule(facts.said or words):
+        wish = phrase_of(facts.request)
+        occasion = f"For requests such as {said(wish)}, heed" if wish else "Heed"
+        yield Step(f"{occasion} what a user had to add: {said(without_values(words), MAX_QUOTE_CHARS)}")
+    elif words:
+        call = f"call {code(facts.tool)}" if facts.tool else "act"
+        yield SayBack(f"Before you {call}, say back what you understood: users had to correct it.")
+        if _CONTRAST.search(facts.said):
+            yield Pitfall(f"A misreading that a user had to correct: {said(without_names(facts.said), 200)}")
 
 
 def is_rule(words: str) -> bool:
@@ -150,17 +173,15 @@ def is_rule(words: str) -> bool:
 
 def _of_confirmation(facts: Facts) -> Iterator[Point]:
     wish = phrase_of(facts.request)
-    if not facts.steps or not wish:
+    if len(facts.steps) < 2 or not wish or leans_on_context(wish):
         return
     way = listing((code(name) for name in facts.steps), "and then")
     yield Step(f"For requests such as {said(wish)}, {way} led to a result that the user confirmed.")
 
 
 def _of_own_correction(facts: Facts) -> Iterator[Point]:
-    if facts.changes and facts.tool:
-        clause = remedy(facts.changes, "")
-        if clause:
-            yield Step(f"When you call {code(facts.tool)}, {clause} from the start.")
+    if facts.changes and facts.tool and is_formal(facts.changes):
+        yield Step(f"When you call {code(facts.tool)}, {remedy(facts.changes, '')} from the start.")
     elif facts.said:
         yield Pitfall(f"A mistake that was made before: {said(without_names(facts.said), 200)}")
 

@@ -1,7 +1,7 @@
 """What changed arguments teach the next caller, as clauses of a sentence. Pure.
 
-The wording of single changes is the distiller's; here values of one session become roles: an enumerated
-word stays (`business`), a name does not.
+Most of the wording is the distiller's; here values of one session become roles: an enumerated word stays
+(`business`), a name does not.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from skills.distillation.changes import Change, Kind, entries_only_in, leaves, s
 from skills.distillation.wording import code, listing, mentions, value
 from skills.evolution.general import GAP, without_values
 
+NAME = "{name}"
 MAX_CHANGES = 3
 MAX_SAMPLE_CHARS = 80
 MAX_AFFIX_CHARS = 12
@@ -29,35 +30,64 @@ _ENUMERATED = re.compile(r"[a-z]+(?:[ _-][a-z]+){0,2}|[A-Z]{2,}(?:_[A-Z]+)*")
 
 
 def remedy(changes: Sequence[Change], error: str) -> str:
-    """Return what to do about an error by what was changed: ```use a `credit_card_…` as `payment_id```."""
+    """Return what to do about an error by what was changed: ```use a `credit_card_…` as `payment_id```.
+
+    "" where so much was changed at once that it teaches nothing.
+    """
     if len(changes) > MAX_CHANGES:
-        names = dict.fromkeys(code(change.name, 40) for change in changes)
-        return f"change {listing(list(names)[:MAX_CHANGES])}" if len(names) <= MAX_CHANGES else ""
-    return listing(dict.fromkeys(_clause(change, error) for change in changes))
+        names = list(dict.fromkeys(code(change.name, 40) for change in changes))
+        return f"change {listing(names)}" if len(names) <= MAX_CHANGES else ""
+    names_by_clause: dict[str, list[str]] = {}
+    for change in changes:
+        names_by_clause.setdefault(_clause(change, error), []).append(code(advice.leaf(change), 60))
+    return listing(
+        clause.replace(NAME, listing(dict.fromkeys(names))) for clause, names in names_by_clause.items()
+    )
 
 
 def _clause(change: Change, error: str) -> str:
-    name = code(advice.leaf(change), 60)
+    """Return what to do about one change, with `NAME` for the argument."""
     match change.kind:
-        case Kind.FEWER_ENTRIES:
-            if _names_one_of(error, change.before, change.after):
-                return f"leave the entry it names out of {name}"
-            return f"send fewer entries in {name}"
-        case Kind.MORE_ENTRIES:
-            if _names_one_of(error, change.after, change.before):
-                return f"add the entry it names to {name}"
-            return f"send all entries in {name}"
-        case Kind.OTHER_WORD | Kind.CASE if not _ENUMERATED.fullmatch(str(change.after)):
-            return f"write {name} in the right case" if change.kind is Kind.CASE else f"use another {name}"
+        case Kind.FEWER_ENTRIES | Kind.MORE_ENTRIES:
+            return _of_entries(change, error)
+        case Kind.LOWER | Kind.HIGHER:
+            verb = "lower" if change.kind is Kind.LOWER else "raise"
+            limit = " to the limit it names" if mentions(error, str(change.after)) else ""
+            return f"{verb} {NAME}{limit}"
+        case Kind.CASE if not _ENUMERATED.fullmatch(str(change.after)):
+            return f"write {NAME} in the right case"
+        case Kind.OTHER_WORD if not _ENUMERATED.fullmatch(str(change.after)):
+            return f"use another {NAME}"
         case Kind.ADDED if _is_sample(change.after):
-            return f"add {name}, such as {value(change.after)}"
-        case Kind.PREFIX | Kind.SUFFIX | Kind.WITHOUT_PREFIX | Kind.WITHOUT_SUFFIX if not _has_plain_affix(
-            change
-        ):
-            return f"write {name} in full" if change.kind in {Kind.PREFIX, Kind.SUFFIX} else f"shorten {name}"
-        case Kind.EDITED | Kind.REPLACED if _is_free_text(change):
-            return f"send {_sample(change.after)} as {name} rather than {_sample(change.before)}"
-    return advice.do(change)
+            return f"add {NAME}, such as {value(change.after)}"
+        case Kind.PREFIX | Kind.SUFFIX if not _has_plain_affix(change):
+            return f"write {NAME} in full"
+        case Kind.WITHOUT_PREFIX | Kind.WITHOUT_SUFFIX if not _has_plain_affix(change):
+            return f"shorten {NAME}"
+        case Kind.EDITED | Kind.REPLACED:
+            return _of_values(change)
+    name = code(advice.leaf(change), 60)
+    return advice.do(change, example=False).replace(name, NAME)
+
+
+def _of_entries(change: Change, error: str) -> str:
+    fewer = change.kind is Kind.FEWER_ENTRIES
+    extra = entries_only_in(*((change.before, change.after) if fewer else (change.after, change.before)))
+    if any(len(str(item)) >= 3 and mentions(error, str(item)) for _, item in leaves(extra)):
+        return f"leave the entry it names out of {NAME}" if fewer else f"add the entry it names to {NAME}"
+    return f"send fewer entries in {NAME}" if fewer else f"send all entries in {NAME}"
+
+
+def _of_values(change: Change) -> str:
+    before, after = change.before, change.after
+    if _is_free_text(change):
+        return f"send {_sample(after)} as {NAME} rather than {_sample(before)}"
+    if isinstance(before, str) and isinstance(after, str):
+        if before and before in after:
+            return f"make {NAME} longer"
+        if after and after in before:
+            return f"make {NAME} shorter"
+    return f"use another {NAME}"
 
 
 def changes_outcome(change: Change) -> bool:
@@ -85,11 +115,6 @@ def refused_sort(change: Change, error: str) -> str:
     if not word or not mentions(error, word) or not _RULES_OUT.search(error):
         return ""
     return f"Passing a {code(sort + GAP)} as {code(advice.leaf(change), 60)}: “{error}”."
-
-
-def _names_one_of(error: str, longer: object, shorter: object) -> bool:
-    extra = entries_only_in(longer, shorter)
-    return any(len(str(item)) >= 3 and mentions(error, str(item)) for _, item in leaves(extra))
 
 
 def _is_sample(item: object) -> bool:
