@@ -14,13 +14,13 @@ from typing import Any
 
 from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
-from procrastinate.contrib.django import app
 
 from conversations.envelope import Envelope, checked
 from conversations.models import History, IntakeRecord, IntakeState, Session, SessionState
 from conversations.sealing import close_session, seal_sessions
 from conversations.selectors import find_session, overdue_intake
 from conversations.storage import fail, store_turns
+from mirix.queue import defer
 from mirix.tenants.models import Client
 from mirix.tenants.owners import Owner
 from mirix.text import shorten
@@ -107,7 +107,7 @@ def _accept(
     else:
         session = find_session(owner=owner, session_id=envelope.session_id)
         # By name: the task is a door to this module.
-        app.configure_task(STORE_TURNS, queue=QUEUE).defer(intake_id=record.pk)
+        defer(STORE_TURNS, queue=QUEUE, intake_id=record.pk)
     answer = answer_of(record=record, session=session, wait=wait)
     if idempotency_key:
         record.answer = answer

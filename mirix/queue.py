@@ -1,17 +1,30 @@
-"""The job queue's safety net: jobs of dead workers are taken over, finished ones go away in time."""
+"""The job queue: jobs are part of the transaction that makes them necessary, and survive their workers."""
 
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from django.conf import settings
+from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.exceptions import ProcrastinateException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
+from procrastinate.tasks import configure_task
 
 MAX_ATTEMPTS = 5
 
 logger = logging.getLogger(__name__)
+
+
+def defer(task: str, *, queue: str, **arguments: Any) -> None:
+    """Enqueue a job by its task's name, through Django's connection: it commits or vanishes with the data.
+
+    `app.configure_task(…).defer()` does the same in a web process or a command, but inside a worker it uses a
+    connection of its own: there the job may start before the rows that it is about can be seen.
+    """
+    manager = JobManager(DjangoConnector())
+    configure_task(name=task, job_manager=manager, queue=queue).defer(**arguments)
 
 
 async def recover_stalled_jobs(manager: JobManager) -> int:

@@ -147,6 +147,8 @@ MIRIX_WORKER_STALLED_SECONDS = env.int("MIRIX_WORKER_STALLED_SECONDS", default=6
 PROCRASTINATE_WORKER_DEFAULTS = {
     "update_heartbeat_interval": max(1.0, MIRIX_WORKER_STALLED_SECONDS / 6),
     "stalled_worker_timeout": float(MIRIX_WORKER_STALLED_SECONDS),
+    # Then long jobs are asked to stop; they end between two steps and go on in the next worker.
+    "shutdown_graceful_timeout": 1.0,
 }
 
 REST_FRAMEWORK = {

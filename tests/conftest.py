@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from django.db import connection
+from django.db import connection, connections
+from procrastinate.contrib.django import app
 from rest_framework.test import APIClient
 
 from mirix.tenants.models import Client
@@ -61,3 +64,16 @@ def admin_api(client_row) -> APIClient:
 def stranger_api(stranger) -> APIClient:
     """A caller of the other organization, with an admin key."""
     return APIClient(headers={"X-API-Key": make_key(make_client(stranger.organization), "admin")})
+
+
+@pytest.fixture
+def work(monkeypatch) -> Callable[[], None]:
+    """Run a real worker, in this process, until no job waits; for transactional tests."""
+    # Else the worker's threads would keep their connections to the test database.
+    monkeypatch.setitem(connections.settings["default"], "CONN_MAX_AGE", 0)
+
+    def run() -> None:
+        with app.replace_connector(app.connector.get_worker_connector()):
+            app.run_worker(wait=False, install_signal_handlers=False, listen_notify=False)
+
+    return run

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
+from skills.api.dream import DreamView
 from skills.api.experiences import ExperienceViewSet
 from skills.api.proposals import ProposalViewSet
 from skills.api.runs import RunViewSet
 from skills.api.skills import SkillRevisionsView, SkillViewSet
 
 urlpatterns = [
+    path("memory/auto_dream", DreamView.as_view(), name="auto-dream"),
     path("v1/experiences", ExperienceViewSet.as_view({"get": "list"}), name="experiences"),
     path("v1/experiences/<id:pk>", ExperienceViewSet.as_view({"get": "retrieve"}), name="experience"),
     path("v1/runs", RunViewSet.as_view({"get": "list"}), name="runs"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Prefetch
+from django.db.models import Count, Prefetch, QuerySet
 
 from mirix.tenants.models import Organization, OwnedQuerySet
 from mirix.tenants.owners import Owner
@@ -28,3 +29,14 @@ def last_dream_at(*, owner: Owner) -> datetime | None:
     """Return when the owner's last finished run ended."""
     finished = AutoDreamRun.objects.for_owner(owner).filter(state=RunState.FINISHED)
     return finished.order_by("-finished_at").values_list("finished_at", flat=True).first()
+
+
+def attempts_of(*, run: AutoDreamRun) -> QuerySet[Any]:
+    """Return a run's attempts in order, each with its session and `experience_count`."""
+    return (
+        DistillationAttempt.objects.filter(run=run)
+        .select_related("session")
+        .defer("raw_reply")
+        .annotate(experience_count=Count("experiences"))
+        .order_by("created_at", "pk")
+    )

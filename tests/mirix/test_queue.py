@@ -1,10 +1,10 @@
-"""Jobs of dead workers are taken over, whatever else waits."""
+"""Jobs belong to the transaction that makes them necessary; those of dead workers are taken over."""
 
 from __future__ import annotations
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import connection
+from django.db import connection, transaction
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
@@ -71,3 +71,23 @@ def test_a_job_that_kills_its_workers_fails_in_the_end():
     job = make_job(silent_for=61, attempts=5)
     recover()
     assert status(job) == "failed"
+
+
+def test_a_job_carries_its_arguments():
+    queue.defer("some.task", queue="some", row_id="row-1")
+
+    job = ProcrastinateJob.objects.get(task_name="some.task")
+    assert (job.task_name, job.queue_name, job.args) == ("some.task", "some", {"row_id": "row-1"})
+    assert (job.status, job.lock, job.queueing_lock) == ("todo", None, None)
+
+
+def test_a_job_vanishes_with_its_transaction_even_where_a_worker_runs():
+    def fail() -> None:
+        with transaction.atomic():
+            queue.defer("some.task", queue="some")
+            raise KeyError
+
+    with app.replace_connector(app.connector.get_worker_connector()), pytest.raises(KeyError):
+        fail()
+
+    assert not ProcrastinateJob.objects.filter(task_name="some.task").exists()

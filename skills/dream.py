@@ -1,0 +1,210 @@
+"""One run over an owner's sealed sessions: distil them, then evolve the owner's skills.
+
+Distillers work concurrently and outside any transaction; each session is then stored in one transaction of
+its own, under the run's fence. So a crash at any moment loses and doubles nothing: what is stored is marked
+as learned from, and everything else is still there for the next run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Sum
+from django.db.models.functions import Length
+from django.utils import timezone
+
+from conversations.models import ConversationMessage
+from conversations.sealing import seal_sessions
+from conversations.selectors import distillable_sessions
+from mirix.tenants.owners import Owner
+from skills.distillation import get_distiller
+from skills.distillation.types import Distiller
+from skills.evolution.curator import evolve
+from skills.lessons import Answer, Reading, SessionOutcome, ask, read, record
+from skills.models import (
+    AutoDreamRun,
+    DistillationAttempt,
+    RevisionState,
+    RunState,
+    SkillExperience,
+    SkillRevision,
+    Verdict,
+)
+from skills.runs import LostRun, RunClaim
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_SESSIONS = 5
+"""How many sessions a run distils when it is not told, also when it is told 0."""
+
+
+class Stopped(Exception):
+    """The run was asked to stop between two sessions; whoever claims it next goes on."""
+
+
+class Watcher:
+    """Who looks on while a run works; this one does nothing, a command's draws progress."""
+
+    def planned(self, sessions: int) -> None:
+        """`sessions` are about to be distilled."""
+
+    def distilled(self, outcome: SessionOutcome) -> None:
+        """One of them is done."""
+
+    def evolving(self) -> None:
+        """All of them are; the skills come next."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run would distil at this moment."""
+
+    sessions: int
+    turns: int
+    characters: int
+
+
+def plan(*, owner: Owner, last_n_sessions: int = 0) -> Plan:
+    """Return what a run of `owner` would read; writes nothing."""
+    sessions = distillable_sessions(
+        owner=owner, limit=last_n_sessions or DEFAULT_SESSIONS, now=timezone.now()
+    )
+    ids = [session.pk for session in sessions]
+    size = ConversationMessage.objects.filter(session__in=ids).aggregate(
+        turns=Count("pk"), characters=Sum(Length("content"))
+    )
+    return Plan(sessions=len(ids), turns=size["turns"], characters=size["characters"] or 0)
+
+
+def dream(
+    *,
+    claim: RunClaim,
+    evolving: bool = True,
+    watcher: Watcher | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> AutoDreamRun:
+    """Do the work of a claimed run and return it finished.
+
+    Not inside a transaction. Raises `LostRun` when another process took the run over, and `Stopped` after
+    `should_stop` said so, the run left to whoever comes next. Anything else that goes wrong ends the run as
+    `failed`, with the reason, and is raised again.
+    """
+    watcher = watcher or Watcher()
+    with claim.beating():
+        try:
+            _distil_sealed(claim, watcher, should_stop)
+            notes: list[dict[str, Any]] = []
+            if evolving:
+                watcher.evolving()
+                report = evolve(owner=claim.owner, claim=claim)
+                notes = [asdict(refusal) for refusal in report.refused]
+            tally = tally_of(run_id=claim.run_id)
+            return claim.end(RunState.FINISHED, counts=tally, notes=notes, tokens=tokens_of(claim.run_id))
+        except LostRun:
+            raise
+        except Stopped:
+            claim.let_go()
+            raise
+        except BaseException as error:
+            if isinstance(error, Exception):
+                logger.exception("%s failed", claim.run_id)
+            _end_as_failed(claim, error)
+            raise
+
+
+def tally_of(*, run_id: str) -> dict[str, Any]:
+    """Count what a run has done so far, from the rows it wrote; they outlive a crash of the process."""
+    verdicts = dict(
+        DistillationAttempt.objects.filter(run=run_id)
+        .values_list("verdict")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    revisions = SkillRevision.objects.filter(run=run_id).order_by("created_at", "pk")
+    published = revisions.filter(state=RevisionState.PUBLISHED).values_list("skill_id", "action")
+    return {
+        "sessions": {
+            "distilled": verdicts.get(Verdict.OK, 0),
+            "empty": verdicts.get(Verdict.EMPTY, 0),
+            "retry": verdicts.get(Verdict.RETRY, 0),
+            "dead": verdicts.get(Verdict.DEAD, 0),
+        },
+        "experiences": SkillExperience.objects.filter(attempt__run=run_id).count(),
+        "created": [skill_id for skill_id, action in published if action == "create"],
+        "edited": [skill_id for skill_id, action in published if action != "create"],
+        "proposals": list(revisions.filter(state=RevisionState.PROPOSED).values_list("pk", flat=True)),
+    }
+
+
+def tokens_of(run_id: str) -> int:
+    """Return the tokens that a run's distillations used."""
+    used = DistillationAttempt.objects.filter(run=run_id).aggregate(
+        prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens")
+    )
+    return (used["prompt"] or 0) + (used["completion"] or 0)
+
+
+def _distil_sealed(claim: RunClaim, watcher: Watcher, should_stop: Callable[[], bool]) -> None:
+    """Distil the owner's sealed sessions, as many as the run may, oldest first."""
+    run = AutoDreamRun.objects.get(pk=claim.run_id)
+    limit = run.parameters.get("last_n_sessions") or DEFAULT_SESSIONS
+    # What an earlier process of this run has dealt with counts.
+    limit -= DistillationAttempt.objects.filter(run=run).values("session").distinct().count()
+    seal_sessions(owner=claim.owner)
+    chosen = [
+        session.pk
+        for session in distillable_sessions(owner=claim.owner, limit=max(0, limit), now=timezone.now())
+    ]
+    watcher.planned(len(chosen))
+    distiller = get_distiller()
+    with closing(_ask_all(distiller, chosen, should_stop)) as answers:
+        for reading, answer in answers:
+            outcome = record(claim=claim, distiller=distiller, reading=reading, answer=answer)
+            if outcome is not None:
+                watcher.distilled(outcome)
+
+
+def _ask_all(
+    distiller: Distiller, session_pks: Iterable[str], should_stop: Callable[[], bool]
+) -> Generator[tuple[Reading, Answer]]:
+    """Yield each session's answer as it comes; never more in flight than the setting allows."""
+    width = max(1, settings.MIRIX_DISTILLER_MAX_CONCURRENCY)
+    waiting = deque(session_pks)
+    in_flight: dict[Future[Answer], Reading] = {}
+    pool = ThreadPoolExecutor(width, thread_name_prefix="distiller")
+    stopping = False
+    try:
+        while waiting or in_flight:
+            stopping = stopping or should_stop()
+            while waiting and not stopping and len(in_flight) < width:
+                reading = read(session_pk=waiting.popleft())
+                if reading is not None:
+                    in_flight[pool.submit(ask, distiller, reading)] = reading
+            if not in_flight and stopping:
+                raise Stopped
+            done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield in_flight.pop(future), future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _end_as_failed(claim: RunClaim, error: BaseException) -> None:
+    """Say in the run's row why it ended; a database that is gone leaves that to the next claim."""
+    reason = "Interrupted." if not isinstance(error, Exception) else f"{type(error).__name__}: {error}"
+    try:
+        claim.end(
+            RunState.FAILED,
+            error=reason,
+            counts=tally_of(run_id=claim.run_id),
+            tokens=tokens_of(claim.run_id),
+        )
+    except Exception:
+        logger.exception("%s could not be ended; it counts as dead when its heartbeat is old", claim.run_id)

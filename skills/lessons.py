@@ -1,0 +1,258 @@
+"""One session: what a distiller reads of it, what it answers, and how that is stored.
+
+The three steps are apart because the middle one may take minutes and never happens inside a transaction:
+`read` → `ask` → `record`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import DataError, IntegrityError, transaction
+from django.utils import timezone
+
+from conversations.models import ConversationMessage, Session, SessionState
+from mirix.text import clean_json, clean_text, shorten, truncate
+from skills.distillation.evidence import ground
+from skills.distillation.types import Distiller, DistillerReply, Lesson, TranscriptTurn
+from skills.models import DistillationAttempt, SkillExperience, Verdict
+from skills.models.experiences import MAX_CONTENT_CHARS, MAX_QUOTE_CHARS, MAX_TITLE_CHARS
+from skills.runs import RunClaim
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE = timedelta(minutes=1)
+LONGEST_PAUSE = timedelta(hours=6)
+TURN_FIELDS = ("seq", "role", "content", "tool_calls", "tool_name", "tool_call_id", "is_error")
+MAX_TOPIC_CHARS = 160
+STORED_LATER = {"organization", "end_user", "session", "client", "attempt", "turn", "turn_seq"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """The turns of one session as they stood at one moment; those from `first_seq` on are new."""
+
+    session: Session
+    turns: list[TranscriptTurn]
+    first_seq: int
+    last_seq: int
+    clients: dict[int, str]
+    """The client id of each turn, by its sequence number."""
+
+    def client_of(self, seq: int | None) -> str:
+        """Return the client of a turn; a lesson without a turn counts as the last turn's client's."""
+        last = self.clients[self.last_seq]
+        return last if seq is None else self.clients.get(seq, last)
+
+    def input_hash(self, distiller: Distiller) -> str:
+        """SHA-256 (hex) over all that decides the answer: the distiller and what it is given."""
+        given = [
+            distiller.name,
+            distiller.model,
+            distiller.prompt_version,
+            self.first_seq,
+            [asdict(turn) for turn in self.turns],
+        ]
+        return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a distiller made of a reading."""
+
+    reply: DistillerReply
+    experiences: list[SkillExperience] = field(default_factory=list)
+    """Its lessons, checked against the turns; not saved, and without owner, session and client yet."""
+    duration_ms: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionOutcome:
+    """How a run dealt with one session."""
+
+    session_id: str
+    verdict: str
+    experiences: int
+    error: str = ""
+
+
+def read(*, session_pk: str) -> Reading | None:
+    """Return what there is to learn from a sealed session; None when it is not sealed any more.
+
+    Also None for one that was erased since it was chosen.
+    """
+    session = Session.objects.filter(pk=session_pk, state=SessionState.SEALED).first()
+    if session is None:
+        return None
+    rows = list(ConversationMessage.objects.filter(session=session).order_by("seq"))
+    return Reading(
+        session=session,
+        turns=[TranscriptTurn(**{name: getattr(row, name) for name in TURN_FIELDS}) for row in rows],
+        first_seq=session.distilled_through + 1,
+        # Turns that arrive from here on have a higher number, and stay to be learned from.
+        last_seq=rows[-1].seq if rows else session.last_seq,
+        clients={row.seq: row.client_id for row in rows},
+    )
+
+
+def ask(distiller: Distiller, reading: Reading) -> Answer:
+    """Call the distiller and check its lessons. Touches no database; any thread may do it.
+
+    Whatever goes wrong in here is a retry of this one session, recorded with its reason.
+    """
+    started = time.perf_counter()
+    experiences: list[SkillExperience] = []
+    try:
+        reply = (
+            distiller.distil(reading.turns, first_seq=reading.first_seq)
+            if reading.turns and reading.last_seq >= reading.first_seq
+            else DistillerReply(verdict="empty")
+        )
+        if reply.verdict == "ok":
+            experiences = [_experience(lesson, reading.turns) for lesson in reply.lessons]
+    except Exception as error:
+        logger.exception("Distilling session %s failed", reading.session.pk)
+        reply = DistillerReply(verdict="retry", error=f"{type(error).__name__}: {error}")
+    duration_ms = round((time.perf_counter() - started) * 1000)
+    return Answer(reply=reply, experiences=experiences, duration_ms=duration_ms)
+
+
+def record(
+    *, claim: RunClaim, distiller: Distiller, reading: Reading, answer: Answer
+) -> SessionOutcome | None:
+    """Store attempt, experiences and session state in one transaction of the run.
+
+    An answer that the database refuses is a retry. None when the session was erased meanwhile. Raises
+    `LostRun`, and then nothing is written.
+    """
+    try:
+        return _record(claim, distiller, reading, answer)
+    except (DataError, IntegrityError) as error:
+        logger.exception("The lessons of session %s were refused", reading.session.pk)
+        refused = replace(answer.reply, verdict="retry", error=f"The lessons could not be stored: {error}")
+        return _record(claim, distiller, reading, replace(answer, reply=refused, experiences=[]))
+
+
+def pause_after(attempts: int) -> timedelta:
+    """Return how long a session rests after so many failed attempts: 1, 4, 16 … minutes, at most 6 hours."""
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 4 ** min(attempts - 1, 10))
+
+
+@transaction.atomic
+def _record(claim: RunClaim, distiller: Distiller, reading: Reading, answer: Answer) -> SessionOutcome | None:
+    run = claim.hold()
+    session = Session.objects.select_for_update(no_key=True).filter(pk=reading.session.pk).first()
+    if session is None:
+        return None
+    reply = answer.reply
+    if reply.verdict == "retry":
+        verdict = _put_off(session, reading, reply.error)
+    else:
+        verdict = Verdict.OK if answer.experiences else Verdict.EMPTY
+        _stamp(session, reading)
+    attempt = DistillationAttempt.objects.create(
+        organization_id=session.organization_id,
+        end_user_id=session.end_user_id,
+        run=run,
+        session=session,
+        distiller=distiller.name,
+        model=distiller.model,
+        prompt_version=distiller.prompt_version,
+        input_hash=reading.input_hash(distiller),
+        first_seq=reading.first_seq,
+        last_seq=reading.last_seq,
+        raw_reply=clean_text(reply.raw_reply),
+        verdict=verdict,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        duration_ms=answer.duration_ms,
+        error=clean_text(reply.error),
+    )
+    _store(answer.experiences, attempt=attempt, session=session, reading=reading)
+    return SessionOutcome(
+        session_id=session.session_id,
+        verdict=verdict,
+        experiences=len(answer.experiences),
+        error=attempt.error,
+    )
+
+
+def _stamp(session: Session, reading: Reading) -> None:
+    """Mark what was read as learned from; turns that came meanwhile keep the session's own state."""
+    session.distilled_through = reading.last_seq
+    session.distilled_at = timezone.now()
+    session.attempts = 0
+    session.next_attempt_at = None
+    session.last_error = ""
+    if session.last_seq <= reading.last_seq:
+        session.state = SessionState.DISTILLED
+    session.save(
+        update_fields=[
+            "distilled_through", "distilled_at", "attempts", "next_attempt_at", "last_error", "state"
+        ]
+    )  # fmt: skip
+
+
+def _put_off(session: Session, reading: Reading, error: str) -> Verdict:
+    """Let the session rest before the next attempt, or give it up after the last one."""
+    session.attempts += 1
+    session.last_error = clean_text(error)
+    session.next_attempt_at = timezone.now() + pause_after(session.attempts)
+    given_up = session.attempts >= settings.MIRIX_DISTILLER_MAX_ATTEMPTS
+    if given_up and session.last_seq <= reading.last_seq:
+        session.state = SessionState.DEAD
+        session.next_attempt_at = None
+    session.save(update_fields=["attempts", "last_error", "next_attempt_at", "state"])
+    return Verdict.DEAD if session.state == SessionState.DEAD else Verdict.RETRY
+
+
+def _store(
+    experiences: list[SkillExperience],
+    *,
+    attempt: DistillationAttempt,
+    session: Session,
+    reading: Reading,
+) -> None:
+    # Read again: retention or erasure may have taken turns away while the distiller was at work.
+    seqs = {experience.turn_seq for experience in experiences if experience.turn_seq is not None}
+    turns = ConversationMessage.objects.filter(session=session, seq__in=seqs)
+    turn_ids: dict[int | None, int] = dict(turns.values_list("seq", "pk"))
+    for experience in experiences:
+        experience.organization_id = session.organization_id
+        experience.end_user_id = session.end_user_id
+        experience.session = session
+        experience.client_id = reading.client_of(experience.turn_seq)
+        experience.attempt = attempt
+        experience.turn_id = turn_ids.get(experience.turn_seq)
+        experience.filter_tags = session.filter_tags
+    SkillExperience.objects.bulk_create(experiences)
+
+
+def _experience(lesson: Lesson, turns: Sequence[TranscriptTurn]) -> SkillExperience:
+    """Return the lesson as a row, cleaned, cut and checked, its evidence looked up in the turns."""
+    proof = ground(lesson, turns)
+    quote = proof.quote[:MAX_QUOTE_CHARS]
+    experience = SkillExperience(
+        experience_type=lesson.experience_type,
+        title=shorten(clean_text(lesson.title), MAX_TITLE_CHARS),
+        content=truncate(clean_text(lesson.content), MAX_CONTENT_CHARS)[0],
+        topic=clean_text(lesson.topic)[:MAX_TOPIC_CHARS],
+        details=clean_json(lesson.details),
+        importance=lesson.importance,
+        credibility=proof.credibility,
+        model_credibility=lesson.credibility,
+        signal_type=lesson.signal_type,
+        quote=quote,
+        quote_hash=hashlib.sha256(quote.encode()).hexdigest() if quote else "",
+        turn_seq=proof.turn_seq,
+        verified=proof.verified,
+    )
+    experience.clean_fields(exclude=STORED_LATER)
+    return experience

@@ -1,0 +1,132 @@
+"""What the commands `auto_dream` and `distill` share: a run in this process, with progress and its answer."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentTypeError
+from types import TracebackType
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from mirix.tenants.commands import OwnerCommand
+from mirix.tenants.owners import Owner
+from skills.answers import dream_answer, dry_run_answer, session_results
+from skills.distillation import get_distiller
+from skills.dream import DEFAULT_SESSIONS, Watcher, dream, plan
+from skills.lessons import SessionOutcome
+from skills.models import AutoDreamRun, RunTrigger
+from skills.runs import LostRun, OwnerBusy, claim
+
+INTERRUPTED_STATUS = 130
+WORDS = {"empty": "nothing worth keeping", "retry": "to be tried again", "dead": "given up"}
+
+
+class DreamCommand(OwnerCommand):
+    """A run over one owner's sealed sessions, in this process; no worker is needed."""
+
+    evolving = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take the run's parameters."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--last-n-sessions",
+            type=_sessions,
+            default=0,
+            metavar="N",
+            help=f"at most N sealed sessions, oldest first; 0 is {DEFAULT_SESSIONS}",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be distilled")
+        parser.add_argument("--model", default="", help="accepted; the rules that distil need none")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run, and say what came of it."""
+        owner = self.owner(options)
+        last_n_sessions = options["last_n_sessions"] or DEFAULT_SESSIONS
+        if options["dry_run"]:
+            planned = plan(owner=owner, last_n_sessions=last_n_sessions)
+            answer = dry_run_answer(owner=owner, plan=planned, model=options["model"])
+            self.answer(answer, answer["message"])
+            return
+        parameters = {"last_n_sessions": last_n_sessions}
+        if options["model"]:
+            parameters["model"] = options["model"]
+        run = self.run(owner, parameters)
+        answer = dream_answer(run)
+        results = session_results(run)
+        lines = [_line(result) for result in results]
+        self.answer(answer | {"results": results}, "\n".join([*lines, answer["message"]]))
+
+    def run(self, owner: Owner, parameters: dict[str, Any]) -> AutoDreamRun:
+        """Claim and do the run; what an operator can put right is one line."""
+        try:
+            get_distiller()
+            held = claim(owner=owner, trigger=RunTrigger.COMMAND, parameters=parameters)
+            with ProgressBar() as progress:
+                return dream(claim=held, evolving=self.evolving, watcher=progress)
+        except ImproperlyConfigured as error:
+            raise CommandError(str(error)) from error
+        except OwnerBusy as busy:
+            raise CommandError(f"{owner} is busy: {busy.run.pk} ({busy.run.trigger}) is going on.") from busy
+        except LostRun as lost:
+            raise CommandError(f"This run was taken over: {lost} What it had stored is kept.") from lost
+        except KeyboardInterrupt as interrupt:
+            raise CommandError(
+                "Interrupted. What was distilled is kept; the same command goes on from there.",
+                returncode=INTERRUPTED_STATUS,
+            ) from interrupt
+
+
+class ProgressBar(Watcher):
+    """Progress on a terminal's standard error; silent elsewhere."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+            transient=True,
+        )
+
+    def __enter__(self) -> ProgressBar:
+        self._progress.start()
+        self._task = self._progress.add_task("Looking for sealed sessions", total=None)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def planned(self, sessions: int) -> None:
+        """Show how many there are."""
+        self._progress.update(self._task, description="Distilling sessions", total=sessions)
+
+    def distilled(self, outcome: SessionOutcome) -> None:
+        """Move on by one."""
+        self._progress.advance(self._task)
+
+    def evolving(self) -> None:
+        """Show the second part."""
+        self._progress.update(self._task, description="Evolving skills")
+
+
+def _sessions(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise ArgumentTypeError(f"{text!r} is not a number of sessions")
+    return int(text)
+
+
+def _line(result: dict[str, Any]) -> str:
+    number = result["experiences"]
+    plural = "" if number == 1 else "s"
+    what = WORDS.get(result["verdict"]) or f"{number} experience{plural}"
+    reason = f" ({result['error']})" if result["error"] else ""
+    return f"{result['session_id']}: {what}{reason}"

@@ -1,0 +1,129 @@
+"""When a run begins: asked for through a door, or by itself once enough sessions are sealed.
+
+A run that a worker will do is a queued row first, and its job carries nothing but the row's id. The row is
+the truth: a job that was lost is made again from it by `recover`.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from conversations.selectors import distillable
+from mirix.queue import defer
+from mirix.tenants.models import EndUser
+from mirix.tenants.owners import Owner
+from skills.models import AutoDreamRun, RunState, RunTrigger
+from skills.runs import running, stale, stalled_after
+
+RUN_DREAM = "skills.run_dream"
+QUEUE = "dreams"
+REST_AFTER_FAILURE = timedelta(minutes=10)
+"""How long an owner whose run failed is left alone by the automatic trigger."""
+
+
+@transaction.atomic
+def request_run(*, owner: Owner, trigger: str, parameters: dict[str, Any] | None = None) -> AutoDreamRun:
+    """Return the owner's run that is going on or waits for a worker, else queue one with its job."""
+    open_run = running(owner=owner) or _queued(owner)
+    if open_run is not None:
+        return open_run
+    run = AutoDreamRun(
+        organization=owner.organization,
+        end_user=owner.end_user,
+        trigger=RunTrigger(trigger),
+        parameters=parameters or {},
+    )
+    # One waits at a time: of two callers at once, the second gets the first one's.
+    AutoDreamRun.objects.bulk_create([run], ignore_conflicts=True)
+    queued = _queued(owner)
+    if queued is None or queued.pk != run.pk:
+        return queued or request_run(owner=owner, trigger=trigger, parameters=parameters)
+    _defer(run.pk)
+    return run
+
+
+def trigger_if_due(*, owner: Owner) -> AutoDreamRun | None:
+    """Queue an automatic run when the owner has enough to learn from and none is open already."""
+    due = _due_end_users().filter(pk=owner.end_user.pk)
+    if not due.exists():
+        return None
+    return request_run(owner=owner, trigger=RunTrigger.AUTOMATIC, parameters=automatic_parameters())
+
+
+def trigger_all_due() -> int:
+    """Do the same for every owner; the safety net beside the trigger at sealing. Returns how many."""
+    end_users = list(_due_end_users().select_related("organization"))
+    for end_user in end_users:
+        owner = Owner(organization=end_user.organization, end_user=end_user)
+        request_run(owner=owner, trigger=RunTrigger.AUTOMATIC, parameters=automatic_parameters())
+    return len(end_users)
+
+
+def automatic_parameters() -> dict[str, Any]:
+    """Return the parameters of a run that nobody asked for: as many sessions as it takes to trigger one."""
+    return {"last_n_sessions": settings.MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD}
+
+
+def recover() -> int:
+    """Take care of runs whose process or job was lost; returns how many there were.
+
+    Runs of a worker get a new job, which takes them over; nobody would, for a command's, so that one is
+    marked as what it is.
+    """
+    silent = stale() & Q(trigger=RunTrigger.COMMAND)
+    with transaction.atomic():
+        dead = list(
+            AutoDreamRun.objects.filter(silent)
+            .select_for_update(no_key=True, skip_locked=True)
+            .values_list("pk", flat=True)
+        )
+        AutoDreamRun.objects.filter(pk__in=dead).update(
+            state=RunState.ABANDONED, finished_at=Now(), error="Its process gave no sign of life any more."
+        )
+    forgotten = Q(state=RunState.QUEUED, created_at__lt=Now() - stalled_after()) | stale()
+    orphans = AutoDreamRun.objects.filter(forgotten).exclude(trigger=RunTrigger.COMMAND)
+    waiting = set(
+        ProcrastinateJob.objects.filter(task_name=RUN_DREAM, status="todo").values_list(
+            "args__run_id", flat=True
+        )
+    )
+    lost = [pk for pk in orphans.values_list("pk", flat=True) if pk not in waiting]
+    for run_id in lost:
+        _defer(run_id)
+    return len(dead) + len(lost)
+
+
+def _due_end_users() -> QuerySet[EndUser]:
+    """End users with enough sealed sessions, or with one whose next attempt is due; none with an open run."""
+    threshold = settings.MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD
+    if threshold <= 0:
+        return EndUser.objects.none()
+    ready = (
+        distillable(now=timezone.now())
+        .order_by()
+        .values("end_user")
+        .annotate(all=Count("pk"), tried_before=Count("pk", filter=Q(attempts__gt=0)))
+        .filter(Q(all__gte=threshold) | Q(tried_before__gt=0))
+    )
+    own = AutoDreamRun.objects.filter(end_user=OuterRef("pk"))
+    open_run = own.filter(Q(state=RunState.QUEUED) | Q(state=RunState.RUNNING))
+    failed = own.filter(state=RunState.FAILED, finished_at__gt=Now() - REST_AFTER_FAILURE)
+    return EndUser.objects.filter(
+        ~Exists(open_run), ~Exists(failed), pk__in=ready.values("end_user")
+    ).order_by("pk")
+
+
+def _queued(owner: Owner) -> AutoDreamRun | None:
+    return AutoDreamRun.objects.for_owner(owner).filter(state=RunState.QUEUED).first()
+
+
+def _defer(run_id: str) -> None:
+    defer(RUN_DREAM, queue=QUEUE, run_id=run_id)

@@ -1,0 +1,81 @@
+"""Real processes on the test's database, for what only a process can show: to be killed, or put to sleep."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parent.parent
+SOAK = os.environ.get("MIRIX_SOAK") == "1"
+PATIENCE_SECONDS = 60
+T = TypeVar("T")
+START = "import django\ndjango.setup()\n"
+
+
+class Process:
+    """A Python process that runs `script` with Django set up; for transactional tests, as a context."""
+
+    def __init__(self, script: str, **environment: str) -> None:
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed with the process)
+        self.popen = subprocess.Popen(
+            [sys.executable, "-c", START + script],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            start_new_session=True,
+            env=os.environ
+            | {
+                "DJANGO_SETTINGS_MODULE": "tests.process_settings",
+                "MIRIX_TEST_DATABASE": str(connection.settings_dict["NAME"]),
+                "PYTHONUNBUFFERED": "1",
+            }
+            | environment,
+        )
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.popen.poll() is None:
+            self.kill()
+        assert self.popen.stdout is not None
+        self.popen.stdout.close()
+        self.errors.close()
+
+    def line(self) -> str:
+        """Return the next line of its output, waiting for it; empty when it has ended."""
+        assert self.popen.stdout is not None
+        return self.popen.stdout.readline().strip()
+
+    def send(self, number: signal.Signals) -> None:
+        self.popen.send_signal(number)
+
+    def kill(self) -> None:
+        """As `kill -9`, and wait for the end."""
+        self.popen.kill()
+        self.popen.wait(PATIENCE_SECONDS)
+
+    def end(self) -> tuple[int, str, str]:
+        """Wait for the end; return status, output and errors."""
+        out, _ = self.popen.communicate(timeout=PATIENCE_SECONDS)
+        self.errors.seek(0)
+        return self.popen.returncode, out, self.errors.read()
+
+
+def eventually(look: Callable[[], T]) -> T:
+    """Return what `look` returns as soon as it is true."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (seen := look()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+    return seen

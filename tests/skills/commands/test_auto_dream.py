@@ -1,0 +1,194 @@
+"""The commands `auto_dream` and `distill`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from conversations.models import Session
+from skills import dream as dreaming
+from skills.evolution.types import EvolutionReport
+from skills.management import dreaming as door
+from skills.models import AutoDreamRun, SkillExperience
+from skills.runs import claim
+from tests.factories import make_owner, make_session
+from tests.skills.scripted import ScriptedDistiller, gibberish, nothing
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def evolutions(monkeypatch) -> list[Any]:
+    scripted = ScriptedDistiller(dull=nothing, odd=gibberish)
+    monkeypatch.setattr(dreaming, "get_distiller", lambda: scripted)
+    called: list[Any] = []
+
+    def evolve(**arguments: Any) -> EvolutionReport:
+        called.append(arguments["owner"])
+        return EvolutionReport()
+
+    monkeypatch.setattr(dreaming, "evolve", evolve)
+    return called
+
+
+def run(capsys, owner, *options: str, command: str = "auto_dream") -> str:
+    call_command(command, "--organization", owner.organization.name, "--user", "alice", *options)
+    return capsys.readouterr().out
+
+
+def sealed(owner, content: str, session_id: str) -> Session:
+    return make_session(owner, [{"role": "user", "content": content}], session_id=session_id)
+
+
+def test_it_says_what_became_of_each_session(capsys, owner, settings):
+    settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 1
+    for content, session_id in (("No.", "s-1"), ("dull", "s-2"), ("odd", "s-3")):
+        sealed(owner, content, session_id)
+
+    assert run(capsys, owner).splitlines() == [
+        "s-1: 1 experience",
+        "s-2: nothing worth keeping",
+        "s-3: to be tried again (The reply is no JSON: So I think)",
+        "2 sessions distilled into 1 experience, 1 to be tried again.",
+    ]
+    finished = AutoDreamRun.objects.get()
+    assert (finished.state, finished.trigger) == ("finished", "command")
+    assert finished.parameters == {"last_n_sessions": 5}
+
+
+def test_for_machines_it_is_one_document(capsys, owner):
+    sealed(owner, "No.", "s-1")
+
+    answer = json.loads(run(capsys, owner, "--json", "--last-n-sessions", "50"))
+
+    finished = AutoDreamRun.objects.get()
+    results = answer.pop("results")
+    assert results == [{"session_id": "s-1", "verdict": "ok", "experiences": 1, "error": ""}]
+    assert answer == {
+        "success": True,
+        "message": "1 session distilled into 1 experience.",
+        "run_id": finished.pk,
+        "state": "finished",
+        "dry_run": False,
+        "last_dream_at": answer["last_dream_at"],
+        "start_date": None,
+        "end_date": None,
+        "processed": {"procedural": {"total": 1, "removed": 0, "merged": 0, "conflicts_resolved": 0}},
+        "skills_changed": 0,
+        "changes": {"created": [], "edited": [], "deleted": []},
+        "proposals": [],
+        "sessions": {"distilled": 1, "empty": 0, "retry": 0, "dead": 0},
+    }
+    assert finished.parameters == {"last_n_sessions": 50}
+
+
+def test_a_rerun_distils_nothing(capsys, owner):
+    sealed(owner, "No.", "s-1")
+    run(capsys, owner)
+
+    assert run(capsys, owner) == "No session distilled.\n"
+    assert SkillExperience.objects.count() == 1
+
+
+def test_a_dry_run_leaves_no_trace(capsys, owner, evolutions):
+    sealed(owner, "1234", "s-1")
+    before = list(Session.objects.values())
+
+    assert run(capsys, owner, "--dry-run") == (
+        "Nothing was done. A run would distil 1 session with 1 turn and 4 characters.\n"
+    )
+    assert json.loads(run(capsys, owner, "--dry-run", "--json"))["would_distil"] == {
+        "sessions": 1,
+        "turns": 1,
+        "characters": 4,
+    }
+    assert list(Session.objects.values()) == before
+    assert AutoDreamRun.objects.count() == SkillExperience.objects.count() == len(evolutions) == 0
+
+
+def test_a_model_that_is_not_used_is_said_to_be(capsys, owner):
+    assert run(capsys, owner, "--model", "gpt-9") == (
+        "No session distilled. The model 'gpt-9' was not used: this run distils by rules.\n"
+    )
+
+
+def test_distill_leaves_evolution_out(capsys, owner, evolutions):
+    sealed(owner, "No.", "s-1")
+
+    run(capsys, owner, command="distill")
+    assert (SkillExperience.objects.count(), evolutions) == (1, [])
+    run(capsys, owner)
+    assert evolutions == [owner]
+
+
+def test_only_the_named_owner_is_dreamt_of(capsys, owner, stranger):
+    foreign = sealed(stranger, "Theirs.", "s-1")
+    colleague = sealed(make_owner(owner.organization, "bob"), "Bob's.", "s-1")
+
+    run(capsys, owner)
+
+    for session in (foreign, colleague):
+        session.refresh_from_db()
+        assert session.state == "sealed"
+
+
+class TestRefusals:
+    def refusal(self, *options: str) -> str:
+        with pytest.raises(CommandError) as refused:
+            call_command("auto_dream", *options)
+        return str(refused.value)
+
+    def test_an_unknown_organization(self, db):
+        assert "unknown organization 'nowhere'" in self.refusal("--organization=nowhere", "--user=alice")
+
+    def test_an_unknown_user(self, owner):
+        name = owner.organization.name
+        assert "unknown user 'bob'" in self.refusal(f"--organization={name}", "--user=bob")
+
+    def test_no_user(self, owner):
+        assert "--user" in self.refusal(f"--organization={owner.organization.name}")
+
+    @pytest.mark.parametrize("number", ["-1", "many", "1.5", "²"])
+    def test_a_wrong_number(self, owner, number):
+        name = owner.organization.name
+        options = (f"--organization={name}", "--user=alice", f"--last-n-sessions={number}")
+        assert f"'{number}' is not a number of sessions" in self.refusal(*options)
+
+    def test_a_busy_owner(self, owner):
+        held = claim(owner=owner, trigger="automatic")
+
+        told = self.refusal(f"--organization={owner.organization.name}", "--user=alice")
+
+        assert told == f"{owner} is busy: {held.run_id} (automatic) is going on."
+        assert AutoDreamRun.objects.count() == 1
+
+    def test_a_distiller_that_is_not_there(self, owner, monkeypatch):
+        def no_distiller() -> None:
+            raise ImproperlyConfigured("MIRIX_DISTILLER=llm: there is none.")
+
+        monkeypatch.setattr(door, "get_distiller", no_distiller)
+
+        told = self.refusal(f"--organization={owner.organization.name}", "--user=alice")
+
+        assert told == "MIRIX_DISTILLER=llm: there is none."
+        assert AutoDreamRun.objects.count() == 0
+
+    def test_an_interrupt_keeps_what_was_done(self, owner, monkeypatch):
+        sealed(owner, "No.", "s-1")
+
+        def interrupted(**_: Any) -> EvolutionReport:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(dreaming, "evolve", interrupted)
+        with pytest.raises(CommandError) as refused:
+            call_command("auto_dream", "--organization", owner.organization.name, "--user", "alice")
+
+        assert refused.value.returncode == 130
+        assert str(refused.value).startswith("Interrupted.")
+        assert SkillExperience.objects.count() == 1
+        assert AutoDreamRun.objects.get().error == "Interrupted."
