@@ -122,7 +122,7 @@ def detail_page(revision: Any, evidence: Sequence[SkillExperience], *, colours: 
         heading = f"\n{diff.field.replace('_', ' ')}  +{diff.added} −{diff.removed}"
         parts += [Text(heading, style="bold"), Padding(_marked(diff), (0, 0, 0, 2))]
     parts.append(Text(f"\nevidence ({len(evidence)})", style="bold"))
-    parts += [Padding(_evidence(experience), (0, 0, 0, 2)) for experience in evidence]
+    parts.append(_evidence_table(evidence))
     return _rendered(parts, colours=colours)
 
 
@@ -136,14 +136,20 @@ def _marked(diff: FieldDiff) -> Text:
     return text
 
 
+def _evidence_table(evidence: Iterable[SkillExperience]) -> Padding:
+    table = Table.grid(padding=(0, 2))
+    for experience in evidence:
+        table.add_row(Text(f"{experience.importance * experience.credibility:.2f}"), _evidence(experience))
+    return Padding(table, (0, 0, 0, 2))
+
+
 def _evidence(experience: SkillExperience) -> Text:
-    weight = experience.importance * experience.credibility
     place = f"session {experience.session.session_id}, turn {experience.turn_seq or '–'}"
     doubt = "" if experience.verified else ", not found word for word"
     return Text.assemble(
-        f"{weight:.2f}  {visible(experience.title)}\n",
-        (f"      “{visible(experience.quote)}”\n", "italic"),
-        (f"      {experience.get_signal_type_display().lower()}, {place}{doubt}", "dim"),
+        f"{visible(experience.title)}\n",
+        (f"“{visible(experience.quote)}”\n", "italic"),
+        (f"{experience.get_signal_type_display().lower()}, {place}{doubt}", "dim"),
     )
 
 

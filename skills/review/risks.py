@@ -163,8 +163,8 @@ def is_near_size_limit(content: Content, max_instructions_chars: int) -> bool:
 
 
 RULED_OUT = re.compile(
-    r"\b(?:never|cannot|can't|is not possible|impossible|not supported|unsupported|does(?: not|n't) work"
-    r"|do(?: not|n't)|always fails|is broken|unavailable|must not|under no circumstances)\b",
+    r"\b(?:avoid|never|cannot|can't|must not|do(?: not|n't)|does(?: not|n't) work|always fails|is broken"
+    r"|is not possible|impossible|not supported|unsupported|unavailable|under no circumstances)\b",
     re.IGNORECASE,
 )
 

@@ -125,6 +125,13 @@ def test_the_opposite_decision_comes_too_late(owner):
     assert ReviewDecision.objects.count() == 2
 
 
+def test_what_was_published_without_a_decision_is_decided_too(owner):
+    skill = make_skill(owner)
+
+    with pytest.raises(AlreadyDecided, match=f"{skill.current_revision.pk} was published"):
+        reject(revision=skill.current_revision, reason="No.")
+
+
 def test_a_superseded_proposal_points_to_its_successor(owner):
     old = make_proposal(owner, state="superseded")
     new = make_proposal(owner, supersedes=old)

@@ -169,6 +169,7 @@ def test_single_failure():
     other = replace(ERROR, session_id="s-2")
 
     assert flags(ruled_out, support=[ERROR, ERROR]) == ["single_failure"]
+    assert flags(saying("## Avoid\n- Paying twice."), support=[ERROR]) == ["single_failure"]
     assert flags(ruled_out, support=[ERROR, other]) == []
     assert flags(ruled_out, support=[ERROR, FROM_USER]) == []
     assert flags(ruled_out, before=ruled_out, support=[ERROR]) == []
