@@ -176,13 +176,16 @@ def run_pytest(tally: Tally, step: str, arguments: tuple[str, ...], environment:
     began = time.monotonic()
     report = RESULTS / f"{slug(step)}.xml"
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *arguments]
-    with cluster(step) as (var_dir, faults), (RESULTS / f"{slug(step)}.log").open("wb") as log:
-        process = subprocess.Popen(
+    with (
+        cluster(step) as (var_dir, faults),
+        (RESULTS / f"{slug(step)}.log").open("wb") as log,
+        subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=environment | {"MIRIX_VAR_DIR": str(var_dir)},
-        )
+        ) as process,
+    ):
         assert process.stdout is not None
         while chunk := os.read(process.stdout.fileno(), 65536):
             log.write(chunk)
