@@ -1,0 +1,93 @@
+"""The demonstration: sample sessions in an organization of its own, and a stand-in for its first reviews.
+
+All of it can be interrupted and repeated: sessions are imported once, and the stand-in reviews either all
+that it reviews or nothing, and only while nobody else has done anything in the organization.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+from django.db import transaction
+
+from conversations.intake import import_session
+from conversations.models import Session
+from mirix.tenants.models import Client, Organization
+from mirix.tenants.owners import Owner
+from skills.dream import Watcher, dream
+from skills.models import (
+    AuthorKind,
+    ExperienceStatus,
+    ReviewDecision,
+    RunTrigger,
+    Skill,
+    SkillExperience,
+    SkillRevision,
+)
+from skills.review.publishing import approve
+from skills.runs import claim
+from skills.selectors.proposals import proposals_of
+
+ORGANIZATION = "demo"
+CLIENT = "quickstart"
+USER_ID = "sample-agent"
+LEFT_TO_THE_NEWCOMER = 3
+MOST_RUNS = 6
+REASON = "Approved by the quickstart, so that there is something to search for."
+QUESTION = "the customer paid by card, how do I refund the order?"
+
+
+def sample_sessions() -> Iterator[dict[str, Any]]:
+    """Yield the sample sessions, each with `session_id` and `messages`."""
+    with files("skills.samples").joinpath("sessions.jsonl").open(encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def load_samples(*, client: Client, owner: Owner) -> int:
+    """Import the sample sessions as complete ones; return how many were new."""
+    accepted = [import_session(client=client, owner=owner, **sample) for sample in sample_sessions()]
+    return sum(not one.is_replay for one in accepted)
+
+
+def learn(*, owner: Owner, watcher: Watcher | None = None) -> None:
+    """Dream until nothing that is pending leads to a further proposal.
+
+    Raises `OwnerBusy` while another run of the owner is going on.
+    """
+    for _ in range(MOST_RUNS):
+        known = _proposal_count(owner)
+        dream(
+            claim=claim(owner=owner, trigger=RunTrigger.COMMAND, parameters={"last_n_sessions": 50}),
+            watcher=watcher,
+        )
+        pending = SkillExperience.objects.for_owner(owner).filter(status=ExperienceStatus.PENDING)
+        if _proposal_count(owner) == known or not pending.exists():
+            return
+
+
+@transaction.atomic
+def approve_most(*, owner: Owner) -> list[Skill]:
+    """Publish what the samples taught, but for the last few proposals, and return the skills.
+
+    Does nothing when anything in the organization has been decided, or is not of the demonstration: then
+    it is somebody's, and a person decides.
+    """
+    organization = Organization.objects.select_for_update(no_key=True).get(pk=owner.organization.pk)
+    if ReviewDecision.objects.filter(organization=organization).exists():
+        return []
+    if Session.objects.for_organization(organization).exclude(end_user=owner.end_user).exists():
+        return []
+    waiting = proposals_of(organization=organization).order_by("-priority", "created_at", "pk")
+    return [
+        approve(revision=proposal, kind=AuthorKind.DEMO, reason=REASON)
+        for proposal in waiting[: max(0, len(waiting) - LEFT_TO_THE_NEWCOMER)]
+        if not proposal.risk_flags
+    ]
+
+
+def _proposal_count(owner: Owner) -> int:
+    return SkillRevision.objects.for_owner(owner).count()
