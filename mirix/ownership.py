@@ -40,7 +40,7 @@ def make_state_dir(var_dir: Path) -> Account:
     return account
 
 
-def hand_over(path: Path, account: Account) -> None:
-    """Give `path` to `account`; only root has anything to give."""
+def hand_over(file: Path | int, account: Account) -> None:
+    """Give a path, or an open file, to `account`; only root has anything to give."""
     if os.geteuid() == ROOT:
-        os.chown(path, *account)
+        os.chown(file, *account)

@@ -174,9 +174,9 @@ class Server:
     def _open(self, name: str) -> int:
         """Open a file of the state directory; both are made where they are missing."""
         account = make_state_dir(self.var_dir)
-        path = self.var_dir / name
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        hand_over(path, account)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        descriptor = os.open(self.var_dir / name, flags, 0o600)
+        hand_over(descriptor, account)
         return descriptor
 
     @contextmanager
