@@ -199,46 +199,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="SkillDocument",
-            fields=[
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "skill",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="document",
-                        serialize=False,
-                        to="skills.skill",
-                    ),
-                ),
-                ("name_length", models.PositiveIntegerField()),
-                ("triggers_length", models.PositiveIntegerField()),
-                ("description_length", models.PositiveIntegerField()),
-                ("instructions_length", models.PositiveIntegerField()),
-                (
-                    "end_user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.enduser"
-                    ),
-                ),
-                (
-                    "organization",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="tenants.organization",
-                    ),
-                ),
-            ],
-            options={
-                "indexes": [
-                    models.Index(fields=["end_user"], name="document_end_user"),
-                    models.Index(fields=["organization"], name="document_organization"),
-                ],
-            },
-        ),
-        migrations.CreateModel(
             name="SkillExperience",
             fields=[
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -402,54 +362,6 @@ class Migration(migrations.Migration):
                         condition=models.Q(("status__in", ["pending", "consumed", "superseded"])),
                         name="experience_status_valid",
                     ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="SkillPosting",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("term", models.CharField(max_length=64)),
-                ("name_count", models.PositiveIntegerField(default=0)),
-                ("triggers_count", models.PositiveIntegerField(default=0)),
-                ("description_count", models.PositiveIntegerField(default=0)),
-                ("instructions_count", models.PositiveIntegerField(default=0)),
-                (
-                    "end_user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.enduser"
-                    ),
-                ),
-                (
-                    "organization",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="tenants.organization",
-                    ),
-                ),
-                (
-                    "skill",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="postings",
-                        to="skills.skill",
-                    ),
-                ),
-            ],
-            options={
-                "indexes": [
-                    models.Index(fields=["end_user", "term"], name="posting_end_user_term"),
-                    models.Index(fields=["organization", "term"], name="posting_organization_term"),
-                ],
-                "constraints": [
-                    models.UniqueConstraint(fields=("skill", "term"), name="posting_skill_term_uniq")
                 ],
             },
         ),
@@ -707,5 +619,109 @@ class Migration(migrations.Migration):
                 related_name="+",
                 to="skills.skillrevision",
             ),
+        ),
+        migrations.CreateModel(
+            name="SkillDocument",
+            fields=[
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("id", models.AutoField(primary_key=True, serialize=False)),
+                ("name_length", models.SmallIntegerField()),
+                ("triggers_length", models.SmallIntegerField()),
+                ("description_length", models.SmallIntegerField()),
+                ("instructions_length", models.SmallIntegerField()),
+                (
+                    "end_user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.enduser"
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenants.organization",
+                    ),
+                ),
+                (
+                    "skill",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="document",
+                        to="skills.skill",
+                    ),
+                ),
+            ],
+            options={
+                "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
+            name="SkillPosting",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "document", "term", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("term", models.CharField(db_collation="C", max_length=64)),
+                ("name_count", models.SmallIntegerField()),
+                ("triggers_count", models.SmallIntegerField()),
+                ("description_count", models.SmallIntegerField()),
+                ("instructions_count", models.SmallIntegerField()),
+                ("name_length", models.SmallIntegerField()),
+                ("triggers_length", models.SmallIntegerField()),
+                ("description_length", models.SmallIntegerField()),
+                ("instructions_length", models.SmallIntegerField()),
+                (
+                    "document",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="postings",
+                        to="skills.skilldocument",
+                    ),
+                ),
+                (
+                    "end_user",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="tenants.enduser",
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="tenants.organization",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=["organization", "term", "end_user"],
+                        include=(
+                            "document",
+                            "name_count",
+                            "triggers_count",
+                            "description_count",
+                            "instructions_count",
+                            "name_length",
+                            "triggers_length",
+                            "description_length",
+                            "instructions_length",
+                        ),
+                        name="posting_organization_term",
+                    )
+                ],
+            },
         ),
     ]

@@ -1,7 +1,7 @@
 """Data: the first revision of each migrated skill; it keeps the flat row it came from, untouched.
 
-The search index is not written here, since how texts are analysed may change: run `search_index` after
-migrating rows. An interrupted run resumes with the skills that have no revision yet.
+The search index is not written here, since how texts are analysed may change: run `search_index rebuild`
+after migrating rows. An interrupted run resumes with the skills that have no revision yet.
 
 Going back makes flat rows again. A skill that nobody changed gets its own row back to the letter; of any
 other the texts become summary and steps, and what the flat table has no column for stays in `last_modify`,
