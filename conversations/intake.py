@@ -134,12 +134,14 @@ def _store_now(record: IntakeRecord, owner: Owner, messages: list[Any]) -> Sessi
         logger.exception("storing the turns of %s failed", record.pk)
         fail(record=record, messages=messages, error=error)
         return None
-    _seal_older(owner)
+    _seal_older(owner, session, record)
     return session
 
 
-def _seal_older(owner: Owner) -> None:
-    """Seal what the newest session completes; if that fails, the periodic job does it later."""
+def _seal_older(owner: Owner, session: Session | None, record: IntakeRecord) -> None:
+    """Seal what a session that began with this request completes; if that fails, the worker does it later."""
+    if session is None or session.first_turn_at != record.created_at:
+        return
     try:
         with transaction.atomic():
             seal_sessions(owner=owner)
@@ -179,10 +181,11 @@ def replay(*, record: IntakeRecord) -> IntakeRecord:
     return _store_again(record) if record.body else record
 
 
+@transaction.atomic
 def _store_again(record: IntakeRecord) -> IntakeRecord:
     owner = Owner(organization=record.organization, end_user=record.end_user)
-    store_turns(record=record)
-    _seal_older(owner)
+    session = store_turns(record=record)
+    _seal_older(owner, session, record)
     return record
 
 

@@ -40,13 +40,14 @@ def seal_sessions(*, owner: Owner | None = None, now: datetime | None = None) ->
 
     A session that somebody writes to at this moment is passed over: it is about to have newer turns.
     """
-    total = 0
-    while sealed := _seal_batch(owner, now or timezone.now()):
+    total, sealed = 0, BATCH
+    while sealed == BATCH:
+        sealed = _seal_batch(owner, now or timezone.now())
         total += sealed
     return total
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def _seal_batch(owner: Owner | None, now: datetime) -> int:
     due = sealable(now=now)
     if owner is not None:

@@ -38,7 +38,7 @@ TRANSIENT_CLASSES = ("08", "40", "53", "55", "57")
 logger = logging.getLogger(__name__)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def store_turns(*, record: IntakeRecord, messages: list[Any] | None = None) -> Session | None:
     """Store what a request brought for its session; return the session, None while it has no turn.
 
