@@ -16,9 +16,11 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import DataError, IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from conversations.models import ConversationMessage, Session, SessionState
+from mirix.tenants.owners import Owner
 from mirix.text import clean_json, clean_text, shorten, truncate
 from skills.distillation.evidence import ground
 from skills.distillation.types import Distiller, DistillerReply, Lesson, TranscriptTurn
@@ -138,6 +140,19 @@ def record(
         logger.exception("The lessons of session %s were refused", reading.session.pk)
         refused = replace(answer.reply, verdict="retry", error=f"The lessons could not be stored: {error}")
         return _record(claim, distiller, reading, replace(answer, reply=refused, experiences=[]))
+
+
+def retry_failed(*, owner: Owner) -> int:
+    """Make the owner's sessions that rest after a failure, or were given up, due now; return how many.
+
+    For when the cause is gone. Each has all of its attempts again.
+    """
+    failed = Q(state=SessionState.DEAD) | Q(state=SessionState.SEALED, attempts__gt=0)
+    return (
+        Session.objects.for_owner(owner)
+        .filter(failed)
+        .update(state=SessionState.SEALED, attempts=0, next_attempt_at=None)
+    )
 
 
 def pause_after(attempts: int) -> timedelta:

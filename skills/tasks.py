@@ -32,6 +32,8 @@ def run_dream(context: JobContext, run_id: str) -> None:
         dream(claim=claim, should_stop=context.should_abort)
     except (LostRun, Stopped) as error:
         logger.info("%s goes on elsewhere: %s", run_id, type(error).__name__)
+    else:
+        triggers.trigger_if_due(owner=claim.owner)  # more may be sealed than one run takes
 
 
 @app.periodic(cron="* * * * * */10")

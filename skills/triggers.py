@@ -25,6 +25,7 @@ from skills.runs import running, stale, stalled_after
 
 RUN_DREAM = "skills.run_dream"
 QUEUE = "dreams"
+MAX_CLAIMS = 5
 REST_AFTER_FAILURE = timedelta(minutes=10)
 """How long an owner whose run failed is left alone by the automatic trigger."""
 
@@ -75,19 +76,12 @@ def automatic_parameters() -> dict[str, Any]:
 def recover() -> int:
     """Take care of runs whose process or job was lost; returns how many there were.
 
-    Runs of a worker get a new job, which takes them over; nobody would, for a command's, so that one is
-    marked as what it is.
+    Runs of a worker get a new job, which takes them over. A command's is marked as what it is, for nobody
+    would, and so is one that took `MAX_CLAIMS` workers with it.
     """
-    silent = stale() & Q(trigger=RunTrigger.COMMAND)
-    with transaction.atomic():
-        dead = list(
-            AutoDreamRun.objects.filter(silent)
-            .select_for_update(no_key=True, skip_locked=True)
-            .values_list("pk", flat=True)
-        )
-        AutoDreamRun.objects.filter(pk__in=dead).update(
-            state=RunState.ABANDONED, finished_at=Now(), error="Its process gave no sign of life any more."
-        )
+    ended = _end_silent(
+        Q(trigger=RunTrigger.COMMAND), RunState.ABANDONED, "Its process gave no sign of life any more."
+    ) + _end_silent(Q(fence__gte=MAX_CLAIMS), RunState.FAILED, f"{MAX_CLAIMS} workers died of it.")
     forgotten = Q(state=RunState.QUEUED, created_at__lt=Now() - stalled_after()) | stale()
     orphans = AutoDreamRun.objects.filter(forgotten).exclude(trigger=RunTrigger.COMMAND)
     waiting = set(
@@ -98,7 +92,15 @@ def recover() -> int:
     lost = [pk for pk in orphans.values_list("pk", flat=True) if pk not in waiting]
     for run_id in lost:
         _defer(run_id)
-    return len(dead) + len(lost)
+    return ended + len(lost)
+
+
+@transaction.atomic
+def _end_silent(which: Q, state: RunState, error: str) -> int:
+    """End stale runs that nobody takes over; one that is locked is just being claimed, or writes."""
+    silent = AutoDreamRun.objects.filter(which & stale())
+    dead = list(silent.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True))
+    return AutoDreamRun.objects.filter(pk__in=dead).update(state=state, finished_at=Now(), error=error)
 
 
 def _due_end_users() -> QuerySet[EndUser]:

@@ -17,7 +17,7 @@ from mirix.tenants.owners import Owner
 from skills.answers import dream_answer, dry_run_answer, session_results
 from skills.distillation import get_distiller
 from skills.dream import DEFAULT_SESSIONS, Watcher, dream, plan
-from skills.lessons import SessionOutcome
+from skills.lessons import SessionOutcome, retry_failed
 from skills.models import AutoDreamRun, RunTrigger
 from skills.runs import LostRun, OwnerBusy, claim
 
@@ -41,6 +41,11 @@ class DreamCommand(OwnerCommand):
             help=f"at most N sealed sessions, oldest first; 0 is {DEFAULT_SESSIONS}",
         )
         parser.add_argument("--dry-run", action="store_true", help="only say what would be distilled")
+        parser.add_argument(
+            "--retry-failed",
+            action="store_true",
+            help="sessions that rest after a failure, or were given up, are due now",
+        )
         parser.add_argument("--model", default="", help="accepted; the rules that distil need none")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,9 +57,13 @@ class DreamCommand(OwnerCommand):
             answer = dry_run_answer(owner=owner, plan=planned, model=options["model"])
             self.answer(answer, answer["message"])
             return
+        if options["retry_failed"]:
+            retry_failed(owner=owner)
         parameters = {"last_n_sessions": last_n_sessions}
         if options["model"]:
             parameters["model"] = options["model"]
+        if not self.evolving:
+            parameters["evolving"] = False
         run = self.run(owner, parameters)
         answer = dream_answer(run)
         results = session_results(run)

@@ -57,6 +57,20 @@ class TestRunDream:
         run.refresh_from_db()
         assert (run.state, run.fence) == ("finished", 2)
 
+    def test_what_one_run_does_not_take_is_for_the_next(self, owner, settings):
+        settings.MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = 2
+        for _ in range(5):
+            make_session(owner, [{"role": "user", "content": "No."}])
+        first = request_run(owner=owner, trigger="api", parameters={"last_n_sessions": 2})
+
+        run_dream(first.pk)
+        second = AutoDreamRun.objects.get(state="queued")
+        assert (second.trigger, second.parameters) == ("automatic", {"last_n_sessions": 2})
+
+        run_dream(second.pk)
+        assert not AutoDreamRun.objects.filter(state="queued").exists()
+        assert SkillExperience.objects.count() == 4
+
     def test_a_second_job_of_the_same_run_does_nothing(self, owner, distiller):
         make_session(owner, [{"role": "user", "content": "No."}])
         run = request_run(owner=owner, trigger="api")

@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from conversations.intake import import_session
 from mirix.tenants.owners import Owner
 from skills.models import AutoDreamRun, RunState
 from skills.runs import claim, claim_run
@@ -154,6 +155,42 @@ class TestByItself:
         assert trigger_all_due() == 0
 
 
+class TestAtSealing:
+    """Conversations know nothing of runs; they only tell that they sealed something."""
+
+    @pytest.fixture(autouse=True)
+    def threshold(self, settings) -> None:
+        settings.MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = 2
+
+    def work_on(self, owner: Owner, client_row, session_id: str) -> None:
+        import_session(
+            client=client_row,
+            owner=owner,
+            session_id=session_id,
+            messages=[{"role": "user", "content": f"No, {session_id}."}],
+        )
+
+    def test_the_session_that_fills_the_number_starts_a_run(self, owner, client_row):
+        self.work_on(owner, client_row, "s-1")
+        assert jobs() == []
+
+        self.work_on(owner, client_row, "s-2")
+
+        run = AutoDreamRun.objects.get()
+        assert (run.end_user, run.trigger, run.state) == (owner.end_user, "automatic", "queued")
+        assert jobs() == [run.pk]
+
+    def test_what_is_not_committed_starts_nothing(self, owner, client_row):
+        self.work_on(owner, client_row, "s-1")
+        with transaction.atomic():
+            self.work_on(owner, client_row, "s-2")
+            assert len(jobs()) == 1
+            transaction.set_rollback(True)
+
+        assert jobs() == []
+        assert AutoDreamRun.objects.count() == 0
+
+
 class TestRecovery:
     def lose_job(self) -> None:
         with connection.cursor() as cursor:
@@ -198,6 +235,15 @@ class TestRecovery:
         assert (run.state, run.error) == ("abandoned", "Its process gave no sign of life any more.")
         assert run.finished_at is not None
         assert jobs() == []
+
+    def test_a_run_that_kills_its_workers_fails_in_the_end(self, owner):
+        run = request_run(owner=owner, trigger="api")
+        for _ in range(5):
+            claim_run(run_id=run.pk).let_go()
+
+        assert recover() == 1
+        run.refresh_from_db()
+        assert (run.state, run.error) == ("failed", "5 workers died of it.")
 
     def test_runs_that_have_ended_are_left_alone(self, owner):
         make_run(owner, state="failed", trigger="api")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
@@ -86,6 +87,14 @@ def test_without_a_worker_nobody_waits_longer_than_asked_for(api, owner, monkeyp
     slept.clear()
     assert post(api, "/memory/auto_dream?user_id=alice&wait=9999").status_code == 202
     assert sum(slept) == pytest.approx(25)
+
+
+def test_callers_who_wait_leave_threads_to_others(api, owner, monkeypatch):
+    monkeypatch.setattr(door, "_places", BoundedSemaphore(1))
+    monkeypatch.setattr(door, "sleep", lambda _: pytest.fail("the one place is taken"))
+
+    with door._places:
+        assert post(api, "/memory/auto_dream?user_id=alice&wait=25").status_code == 202
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from conversations.models import Session
 from skills import dream as dreaming
@@ -122,6 +124,7 @@ def test_distill_leaves_evolution_out(capsys, owner, evolutions):
 
     run(capsys, owner, command="distill")
     assert (SkillExperience.objects.count(), evolutions) == (1, [])
+    assert AutoDreamRun.objects.get().parameters == {"last_n_sessions": 5, "evolving": False}
     run(capsys, owner)
     assert evolutions == [owner]
 
@@ -135,6 +138,22 @@ def test_only_the_named_owner_is_dreamt_of(capsys, owner, stranger):
     for session in (foreign, colleague):
         session.refresh_from_db()
         assert session.state == "sealed"
+
+
+def test_failed_sessions_can_be_tried_again_at_once(capsys, owner, stranger):
+    resting = make_session(owner, [{"role": "user", "content": "No."}], session_id="s-1", attempts=2)
+    resting.next_attempt_at = timezone.now() + timedelta(hours=1)
+    resting.save()
+    make_session(owner, [{"role": "user", "content": "No!"}], session_id="s-2", attempts=5, state="dead")
+    foreign = make_session(stranger, [{"role": "user", "content": "No!"}], state="dead", attempts=5)
+    assert run(capsys, owner) == "No session distilled.\n"
+    run(capsys, owner, "--retry-failed", "--dry-run")
+    assert run(capsys, owner) == "No session distilled.\n", "a dry run changes nothing"
+
+    assert json.loads(run(capsys, owner, "--retry-failed", "--json"))["sessions"]["distilled"] == 2
+
+    foreign.refresh_from_db()
+    assert (foreign.state, foreign.attempts) == ("dead", 5)
 
 
 class TestRefusals:
