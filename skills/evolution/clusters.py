@@ -55,6 +55,12 @@ def clusters(experiences: Sequence[ExperienceView]) -> list[Cluster]:
     return sorted(found, key=lambda cluster: (-cluster.weight, cluster.topic))
 
 
+def main_topic(experiences: Sequence[ExperienceView]) -> str:
+    """Return the topic that most of the experiences have, of equals the one that comes first."""
+    counts = Counter(map(topic_of, experiences))
+    return max(counts, key=lambda topic: counts[topic])
+
+
 def topic_of(experience: ExperienceView) -> str:
     """Return what an experience is about; without a topic of its own, its title is the task."""
     kind, name = topic_parts(experience.topic)
@@ -83,7 +89,5 @@ def _related(one: str, other: str, by_topic: dict[str, list[ExperienceView]]) ->
 
 def _cluster(topics: list[str], by_topic: dict[str, list[ExperienceView]]) -> Cluster:
     members = [experience for topic in topics for experience in by_topic[topic]]
-    named = Counter(topic_of(experience) for experience in members)
-    topic = min(named, key=lambda name: (-named[name], name))
     ordered = sorted(members, key=lambda experience: (-weight(experience), experience.id))
-    return Cluster(topic=topic, experiences=tuple(ordered))
+    return Cluster(topic=main_topic(ordered), experiences=tuple(ordered))

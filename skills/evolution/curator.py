@@ -147,7 +147,7 @@ class _Evolution:
         ready = [
             cluster
             for cluster in clusters(pool)
-            if self.proposer.is_ready(cluster.experiences, known=self.library.has_topic(cluster.topic))
+            if self.proposer.is_ready(cluster.experiences, self._candidates(cluster))
         ]
         wanted = {view.id for cluster in ready for view in cluster.experiences}
         taken = {view.id for view in [view for view in pool if view.id in wanted][:MAX_EXPERIENCES]}
@@ -159,14 +159,12 @@ class _Evolution:
 
     def _operations(self, batch: Sequence[Cluster]) -> Iterator[Operation]:
         """Return all operations, the first of every topic before the second of any."""
-        queues = [
-            self.proposer.propose(
-                cluster.experiences, self.library.candidates(cluster.topic, cluster.experiences)
-            )
-            for cluster in batch
-        ]
+        queues = [self.proposer.propose(cluster.experiences, self._candidates(cluster)) for cluster in batch]
         rounds = chain.from_iterable(zip_longest(*queues))
         return (operation for operation in rounds if operation is not None)
+
+    def _candidates(self, cluster: Cluster) -> list[SkillView]:
+        return self.library.candidates(cluster.topic, cluster.experiences)
 
     def _attempt(self, operation: Operation, budget: int) -> None:
         """Write one operation, or note why not."""

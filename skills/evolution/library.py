@@ -71,11 +71,6 @@ class Library:
         entry = self.entries.get(key)
         return entry.view if entry else None
 
-    def has_topic(self, topic: str) -> bool:
-        """Return whether a skill or proposal has the name that the topic gives, spelling aside."""
-        stem = slug_stem(skill_name(topic))
-        return any(print_.stem == stem for entry in self.entries.values() for print_ in entry.prints)
-
     def candidates(self, topic: str, experiences: Sequence[ExperienceView]) -> list[SkillView]:
         """Return the texts that lessons on a topic may belong to, the likeliest first.
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from skills.content import Content
-from skills.evolution.words import stem, words
+from skills.evolution.words import words
+from skills.search.analysis import stem
 
 Key = TypeVar("Key")
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from mirix.text import clean_text
 from skills.content import Content
 from skills.evolution import cards
-from skills.evolution.clusters import overlap, task_words, topic_of, weight
+from skills.evolution.clusters import main_topic, overlap, task_words, weight
 from skills.evolution.facts import Facts, topic_parts
 from skills.evolution.gates import DEFAULT_LIMITS, Limits, size_refusals
 from skills.evolution.near import slug_stem
@@ -31,18 +31,18 @@ class OfflineProposer:
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self.limits = limits
 
-    def is_ready(self, experiences: Sequence[ExperienceView], *, known: bool) -> bool:
-        """Return whether experiences of one topic are enough to propose from; `known`: it has a skill.
+    def is_ready(self, experiences: Sequence[ExperienceView], candidates: Sequence[SkillView]) -> bool:
+        """Return whether experiences of one topic are enough to propose from; else they wait for more.
 
-        What one user had to correct once, and did not put as a rule, waits for a second session: a skill of
-        its own for every such remark would bury the others.
+        What one user had to correct once, and did not put as a rule, waits for a second session or for a
+        skill on its topic: a skill of its own for every such remark would bury the others.
         """
-        if known:
-            return any(points(experience) or bears_out(experience) for experience in experiences)
-        usable = [experience for experience in experiences if points(experience)]
-        if any(map(is_constructive, usable)):
+        usable = _usable(experiences)
+        if usable and find_target(main_topic(usable), usable, candidates):
             return True
-        return len({experience.session_id for experience in usable}) > 1
+        telling = [experience for experience in usable if points(experience)]
+        sessions = {experience.session_id for experience in telling}
+        return len(sessions) > 1 or any(map(is_constructive, telling))
 
     def propose(
         self, experiences: Sequence[ExperienceView], candidates: Sequence[SkillView]
@@ -52,10 +52,9 @@ class OfflineProposer:
         A create, or edits in a chain, each of which starts from the text that the one before leaves. A
         `confirm` comes first where experiences say what the text says already.
         """
-        usable = [experience for experience in experiences if points(experience) or bears_out(experience)]
+        usable = _usable(experiences)
         if not usable:
             return []
-        usable.sort(key=lambda experience: (-weight(experience), experience.id))
         topic = main_topic(usable)
         target = find_target(topic, usable, candidates)
         writer = _Writer(topic, usable, self.limits)
@@ -67,10 +66,10 @@ def bears_out(experience: ExperienceView) -> bool:
     return Facts.of(experience).pattern == "user_confirmation"
 
 
-def main_topic(experiences: Sequence[ExperienceView]) -> str:
-    """Return the topic that most of the experiences have, the first of equals."""
-    topics = [topic_of(experience) for experience in experiences]
-    return min(topics, key=lambda topic: (-topics.count(topic), topic))
+def _usable(experiences: Sequence[ExperienceView]) -> list[ExperienceView]:
+    """Return the experiences that say something or bear something out, the weightiest first."""
+    usable = [experience for experience in experiences if points(experience) or bears_out(experience)]
+    return sorted(usable, key=lambda experience: (-weight(experience), experience.id))
 
 
 def find_target(

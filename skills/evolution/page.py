@@ -245,14 +245,17 @@ def _with_remedy(remedies: list[str], remedy: str) -> list[str]:
     if any(_parts(known) <= parts for known in remedies if known != SETTLE):
         return remedies
     kept = [known for known in remedies if known != SETTLE and not parts < _parts(known)]
-    return sorted([*kept, remedy], key=_cost)
+    later = (index for index, known in enumerate(kept) if _rank(known) > _rank(remedy))
+    kept.insert(next(later, len(kept)), remedy)
+    return kept
 
 
-def _cost(remedy: str) -> int:
-    """Return what a remedy costs: a look first, then another way to the same end, then another end."""
+def _rank(remedy: str) -> tuple[int, str]:
+    """Return where a remedy stands: a look first, then another way to the same end, then another end."""
     if remedy.startswith("check "):
-        return 0
-    return 2 if remedy.startswith(("set ", "leave ", "lower ", "raise ", "send fewer ", "send all ")) else 1
+        return 0, remedy
+    other_end = remedy.startswith(("set ", "leave ", "lower ", "raise ", "send fewer ", "send all "))
+    return 1 + other_end, remedy
 
 
 def _parts(remedy: str) -> frozenset[str]:

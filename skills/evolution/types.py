@@ -80,11 +80,8 @@ class Proposer(Protocol):
 
     name: str
 
-    def is_ready(self, experiences: Sequence[ExperienceView], *, known: bool) -> bool:
-        """Return whether experiences of one topic are enough to propose from; the others wait.
-
-        `known` says that a skill or proposal of the topic's name exists.
-        """
+    def is_ready(self, experiences: Sequence[ExperienceView], candidates: Sequence[SkillView]) -> bool:
+        """Return whether experiences of one topic are enough to propose from; else they wait for more."""
         ...
 
     def propose(

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import threading
 import unicodedata
+from functools import lru_cache
 
-import snowballstemmer
+from skills.search.analysis import stem
 
 # A character of a script that writes no blanks is a word of its own.
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
-
-# The stemmer keeps the word it works on in itself, and worker threads run side by side.
-_local = threading.local()
 
 
 def words(text: str) -> list[str]:
@@ -34,13 +31,7 @@ STOP_WORDS = frozenset(
 )
 
 
-def stem(word: str) -> str:
-    """Return the English Snowball stem of a folded word."""
-    if not hasattr(_local, "stemmer"):
-        _local.stemmer = snowballstemmer.stemmer("english")
-    return _local.stemmer.stemWord(word)
-
-
+@lru_cache(maxsize=20_000)
 def content_words(text: str) -> frozenset[str]:
     """Return the stems of the words of `text` that carry meaning: no stop words, no bare numbers."""
     return frozenset(

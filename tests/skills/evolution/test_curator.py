@@ -67,7 +67,7 @@ class Scripted:
         self.operations = list(operations)
         self.handed_out: list[ExperienceView] = []
 
-    def is_ready(self, experiences, *, known):
+    def is_ready(self, experiences, candidates):
         return True
 
     def propose(self, experiences, candidates):
