@@ -13,9 +13,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mirix.api.authentication import principal_of
+from conversations.api.fields import IgnoredField, StrictBody
+from conversations.api.owners import owner_to_read
 from mirix.api.errors import Conflict
-from mirix.tenants.selectors import find_owner
 from skills.answers import dream_answer, dry_run_answer
 from skills.dream import DEFAULT_SESSIONS, plan
 from skills.models import AutoDreamRun, RunState, RunTrigger
@@ -44,9 +44,12 @@ class DreamQuery(serializers.Serializer):
     )
 
 
-class DreamRequest(serializers.Serializer):
+class DreamRequest(StrictBody):
     """Body of `/memory/auto_dream`; every field may be left out."""
 
+    user_id = serializers.CharField(
+        max_length=256, required=False, help_text="The same as in the query; where both stand they agree."
+    )
     mode = serializers.CharField(default=MODE, help_text=f"`{MODE}`, the one mode held here.")
     dry_run = serializers.BooleanField(default=False, help_text="Only say what would be distilled.")
     last_n_sessions = serializers.IntegerField(
@@ -63,6 +66,9 @@ class DreamRequest(serializers.Serializer):
         allow_null=True,
         help_text="Accepted; not used while sessions are distilled by rules, and the message says so.",
     )
+
+    start_date = IgnoredField()
+    end_date = IgnoredField()
 
     def validate_mode(self, mode: str) -> str:
         """Refuse the original's other modes by name."""
@@ -138,6 +144,9 @@ class DreamView(APIView):
         responses={
             200: OpenApiResponse(DreamAnswer, description="The run has ended, or it was a dry run."),
             202: OpenApiResponse(DreamAnswer, description="The run goes on; look it up under `/v1/runs`."),
+            400: OpenApiResponse(description="Invalid, naming the field."),
+            404: OpenApiResponse(description="No such end user."),
+            409: OpenApiResponse(description="Another run of this end user, with other parameters, goes on."),
         },
     )
     def post(self, request: Request) -> Response:
@@ -146,7 +155,7 @@ class DreamView(APIView):
         query.is_valid(raise_exception=True)
         body = DreamRequest(data=request.data)
         body.is_valid(raise_exception=True)
-        owner = find_owner(principal=principal_of(request), user_id=query.validated_data.get("user_id"))
+        owner = owner_to_read(request, body.validated_data.get("user_id"))
         if owner is None:
             raise NotFound
         last_n_sessions = body.validated_data["last_n_sessions"] or DEFAULT_SESSIONS

@@ -235,6 +235,10 @@ class TestWho:
         assert post(api, "/memory/auto_dream?wait=0").status_code == 202
         assert AutoDreamRun.objects.get().end_user == owner.end_user
 
+    def test_the_user_may_stand_in_the_body(self, api, owner):
+        assert post(api, "/memory/auto_dream?wait=0", {"user_id": "alice"}).status_code == 202
+        assert AutoDreamRun.objects.get().end_user == owner.end_user
+
     @pytest.mark.parametrize("query", ["user_id=nobody&wait=0", "wait=0"])
     @pytest.mark.parametrize("dry_run", [True, False])
     def test_an_unknown_user_is_not_there(self, api, owner, query, dry_run):
@@ -293,8 +297,10 @@ class TestInput:
             ({"last_n_sessions": 10**30}, "last_n_sessions"),
             ({"model": {"name": "x"}}, "model"),
             ({"model": "a\x00"}, "model"),
-            ([], "non_field_errors"),
-            ("dream", "non_field_errors"),
+            ({"last_n_session": 5}, "last_n_session"),
+            ({"user_id": "bob"}, "user_id"),
+            ([], "detail"),
+            ("dream", "detail"),
         ],
     )
     def test_a_wrong_body_names_the_field(self, api, owner, body, field):
@@ -314,6 +320,15 @@ class TestInput:
     def test_an_empty_body_is_all_defaults(self, api, owner):
         assert api.post(PATH).status_code == 202
         assert AutoDreamRun.objects.get().parameters == {"last_n_sessions": 5}
+
+    def test_a_span_of_dates_is_accepted_as_the_original_did(self, api, owner):
+        answer = post(api, body={"start_date": "2026-01-01T00:00:00Z", "end_date": None})
+
+        assert (answer.status_code, answer.json()["start_date"], answer.json()["end_date"]) == (
+            202,
+            None,
+            None,
+        )
 
     def test_a_model_that_is_not_used_is_said_to_be(self, api, owner):
         answer = post(api, body={"model": "gpt-9"})
