@@ -8,10 +8,13 @@ from skills.api.dream import DreamView
 from skills.api.experiences import ExperienceViewSet
 from skills.api.proposals import ProposalViewSet
 from skills.api.runs import RunViewSet
+from skills.api.search import OrganizationSearchView, SearchView
 from skills.api.skills import SkillRevisionsView, SkillViewSet
 
 urlpatterns = [
     path("memory/auto_dream", DreamView.as_view(), name="auto-dream"),
+    path("memory/search", SearchView.as_view(), name="memory-search"),
+    path("memory/search_all_users", OrganizationSearchView.as_view(), name="memory-search-all-users"),
     path("v1/experiences", ExperienceViewSet.as_view({"get": "list"}), name="experiences"),
     path("v1/experiences/<id:pk>", ExperienceViewSet.as_view({"get": "retrieve"}), name="experience"),
     path("v1/runs", RunViewSet.as_view({"get": "list"}), name="runs"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, transaction
@@ -68,6 +69,34 @@ def rebuild(
         last_id = batch[-1].pk
         if progress is not None:
             progress(seen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexStatus:
+    """How far the index holds what it should."""
+
+    active: int
+    """Active skills."""
+    missing: int
+    """Active skills that are not indexed, and so not found."""
+    outdated: int
+    """Indexed skills that are not active any more."""
+    postings: int
+
+
+def status(organization: Organization | None = None) -> IndexStatus:
+    """Compare the index with the skills of an organization, or of all."""
+    skills, documents, postings = Skill.objects.all(), SkillDocument.objects.all(), SkillPosting.objects.all()
+    if organization is not None:
+        skills, documents = skills.for_organization(organization), documents.for_organization(organization)
+        postings = postings.filter(organization=organization)
+    active = skills.filter(status=SkillStatus.ACTIVE)
+    return IndexStatus(
+        active=active.count(),
+        missing=active.filter(document=None).count(),
+        outdated=documents.exclude(skill__status=SkillStatus.ACTIVE).count(),
+        postings=postings.count(),
+    )
 
 
 def field_counts(skill: Skill) -> dict[str, Counter[str]]:

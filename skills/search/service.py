@@ -20,7 +20,7 @@ from django.db.models import QuerySet
 
 from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
-from mirix.text import clean_json, clean_text
+from mirix.text import clean_text
 from skills.models import Skill, SkillStatus
 from skills.search.fusion import fuse
 from skills.search.lexical import FIELD_WEIGHTS, matched_terms, rank
@@ -33,7 +33,7 @@ MAX_LIMIT = 100
 LANE_DEPTH = 100
 ALL_FIELDS = tuple(FIELD_WEIGHTS)
 HEAD_FIELDS = ("name", "description")
-DEGRADED = "no embedding endpoint is configured: lexical lane alone"
+DEGRADED = "no embedding endpoint is configured; lexical lane alone"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +89,12 @@ def search(
     _validate(method, field, limit)
     query = clean_text(query).strip()
     skills = _findable(organization, owner)
-    tagged = skills.filter(tag_condition(clean_json(filter_tags))) if filter_tags else skills
-    degraded = DEGRADED if method in ("hybrid", "embedding") else None
+    tagged = skills.filter(tag_condition(filter_tags)) if filter_tags else skills
     if not query or method == "string_match" or field == "entry_type":
         matching = containing(tagged, query, field) if query else tagged
         newest = matching.select_related("end_user").order_by("-created_at", "-pk")
         hits = [Hit(skill=skill, score=None) for skill in newest[:limit]]
-        return SearchResult(hits=hits, method=method, total_count=matching.count(), degraded=degraded)
+        return SearchResult(hits=hits, method=method, total_count=matching.count())
     lanes = _lanes(method, field)
     ranking = rank(
         organization=organization,
@@ -115,6 +114,7 @@ def search(
     hits = [Hit(skill=found[skill_id], score=score) for skill_id, score in best if skill_id in found]
     if explain:
         hits = _explained(hits, query, dict(zip(lanes, ranking.lanes, strict=True)))
+    degraded = None if method == "bm25" else DEGRADED
     return SearchResult(hits=hits, method=method, total_count=ranking.total, degraded=degraded)
 
 

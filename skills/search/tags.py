@@ -10,8 +10,27 @@ from django.core.exceptions import ValidationError
 from django.db.models import F, Func, Q, TextField, Value
 from django.db.models.lookups import Exact, In
 
+from mirix.text import clean_json
+
 # The original takes these two from the client and not from the caller; it has no scopes here.
 IGNORED_KEYS = frozenset({"scope", "read_scopes"})
+
+
+def parse_filter_tags(text: str) -> dict[str, Any]:
+    """Return the object that `text` holds as JSON, cleaned; blank is no condition.
+
+    Raises `ValidationError` for anything else and for conditions that `tag_condition` would not take.
+    """
+    if not text.strip():
+        return {}
+    try:
+        filter_tags = clean_json(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise _invalid("This is not valid JSON.") from error
+    if not isinstance(filter_tags, dict):
+        raise _invalid("This must be a JSON object.")
+    tag_condition(filter_tags)
+    return filter_tags
 
 
 def tag_condition(filter_tags: Mapping[str, Any]) -> Q:

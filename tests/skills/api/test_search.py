@@ -1,0 +1,245 @@
+"""GET `/memory/search` and `/memory/search_all_users`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from skills.search.index import index_skill
+from skills.search.service import DEGRADED
+from tests.factories import make_content, make_owner, make_skill
+from tests.skills.search.corpora import publish
+
+pytestmark = pytest.mark.django_db
+
+ONE = "/memory/search"
+ALL = "/memory/search_all_users"
+BOTH = pytest.mark.parametrize("path", [ONE, ALL])
+
+
+@pytest.fixture
+def skill(owner):
+    content = make_content(name="pay-an-order", examples=[{"input": "Pay #7"}], filter_tags={"desk": "eu"})
+    skill = make_skill(owner, content, version="0.1.4")
+    index_skill(skill)
+    return skill
+
+
+def names(answer) -> list[str]:
+    assert answer.status_code == 200, answer.content
+    return [row["name"] for row in answer.json()["results"]]
+
+
+def test_the_answer_is_the_contracts_envelope_and_row(read_api, skill):
+    answer = read_api.get(ONE, {"user_id": "alice", "query": "How is an order paid?"})
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "success": True,
+        "query": "How is an order paid?",
+        "memory_type": "procedural",
+        "search_field": None,
+        "search_method": "hybrid",
+        "date_range": None,
+        "results": [
+            {
+                "memory_type": "procedural",
+                "id": skill.pk,
+                "entry_type": "workflow",
+                "name": "pay-an-order",
+                "description": skill.description,
+                "instructions": skill.instructions,
+                "triggers": ["pay an order"],
+                "examples": [{"input": "Pay #7"}],
+                "version": "0.1.4",
+                "revision_id": skill.current_revision_id,
+                "filter_tags": {"desk": "eu"},
+                "score": 1 / 16 + 1 / 16,
+                "created_at": skill.created_at.isoformat().replace("+00:00", "Z"),
+                "updated_at": skill.updated_at.isoformat().replace("+00:00", "Z"),
+            }
+        ],
+        "count": 1,
+        "total_count": 1,
+        "degraded": DEGRADED,
+    }
+
+
+def test_search_all_users_adds_whose_a_skill_is(read_api, owner, client_row, skill):
+    (other,) = publish(make_owner(owner.organization, "bob"), [{"name": "order-two"}])
+    answer = read_api.get(ALL, {"query": "order", "filter_tags": '{"desk": {"$exists": true}}'})
+    assert [(row["id"], row["user_id"]) for row in answer.json()["results"]] == [(skill.pk, "alice")]
+    assert answer.json()["client_id"] == client_row.pk
+    assert answer.json()["organization_id"] == owner.organization.pk
+    assert answer.json()["filter_tags"] == {"desk": {"$exists": True}}
+    everyone = read_api.get(ALL, {"query": "order"}).json()
+    assert {(row["id"], row["user_id"]) for row in everyone["results"]} == {
+        (skill.pk, "alice"),
+        (other.pk, "bob"),
+    }
+    assert everyone["filter_tags"] is None
+    assert everyone["total_count"] == 2
+
+
+def test_without_user_id_the_clients_default_user_is_searched(read_api, owner, client_row, skill):
+    assert names(read_api.get(ONE, {"query": "order"})) == []
+    publish(make_owner(owner.organization, client_row.default_user_id), [{"name": "order-two"}])
+    assert names(read_api.get(ONE, {"query": "order"})) == ["order-two"]
+
+
+def test_an_unknown_user_finds_nothing(read_api, skill):
+    answer = read_api.get(ONE, {"user_id": "nobody", "query": "order"})
+    assert names(answer) == []
+    assert (answer.json()["success"], answer.json()["total_count"]) == (True, 0)
+
+
+@BOTH
+def test_a_stranger_finds_nothing(stranger_api, owner, client_row, skill, path):
+    asked = {
+        "user_id": "alice",
+        "query": "order",
+        "org_id": owner.organization.pk,
+        "client_id": client_row.pk,
+    }
+    answer = stranger_api.get(path, asked)
+    assert names(answer) == []
+    assert answer.json()["total_count"] == 0
+
+
+@BOTH
+def test_a_caller_without_a_key_is_refused(client, skill, path):
+    answer = client.get(path, {"user_id": "alice", "query": "order"})
+    assert answer.status_code == 401
+    assert list(answer.json()) == ["detail"]
+
+
+@BOTH
+@pytest.mark.parametrize("memory_type", ["episodic", "semantic", "resource", "knowledge_vault"])
+def test_other_memory_types_find_nothing_and_say_why(read_api, skill, path, memory_type):
+    answer = read_api.get(path, {"user_id": "alice", "query": "order", "memory_type": memory_type})
+    assert names(answer) == []
+    assert answer.json()["memory_type"] == memory_type
+    assert answer.json()["message"] == f"No {memory_type} memory is held here, only procedural memory."
+
+
+@BOTH
+def test_every_parameter_of_the_original_is_accepted(read_api, skill, path):
+    asked = {
+        "user_id": "alice",
+        "query": "order",
+        "memory_type": "all",
+        "search_method": "",
+        "search_field": "null",
+        "limit": "100",
+        "filter_tags": "",
+        "similarity_threshold": "0.5",
+        "start_date": "2026-01-01T00:00:00",
+        "end_date": "2026-02-01T00:00:00",
+        "include_core_memory": "false",
+        "block_filter_tags": "{}",
+    }
+    answer = read_api.get(path, asked)
+    assert names(answer) == ["pay-an-order"]
+    assert answer.json()["memory_type"] == "all"
+    assert answer.json()["search_field"] is None
+
+
+@pytest.mark.parametrize("method", ["bm25", "hybrid", "embedding", "string_match"])
+def test_method_and_field_are_echoed(read_api, skill, method):
+    asked = {"user_id": "alice", "query": "order", "search_method": method, "search_field": "name"}
+    answer = read_api.get(ONE, asked)
+    assert names(answer) == ["pay-an-order"]
+    assert (answer.json()["search_method"], answer.json()["search_field"]) == (method, "name")
+
+
+def test_an_empty_query_returns_the_newest_first(read_api, owner):
+    publish(owner, [{"name": f"skill-{number}"} for number in range(12)])
+    answer = read_api.get(ONE, {"user_id": "alice"})
+    assert names(answer) == [f"skill-{number}" for number in range(11, 1, -1)]
+    assert (answer.json()["count"], answer.json()["total_count"]) == (10, 12)
+    assert {row["score"] for row in answer.json()["results"]} == {None}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"memory_type": "dreams"}, "memory_type"),
+        ({"search_method": "fuzzy_match"}, "search_method"),
+        ({"search_field": "examples"}, "search_field"),
+        ({"limit": "0"}, "limit"),
+        ({"limit": "101"}, "limit"),
+        ({"limit": "ten"}, "limit"),
+        ({"filter_tags": "{"}, "filter_tags"),
+        ({"filter_tags": "[]"}, "filter_tags"),
+        ({"filter_tags": "[" * 3_000}, "filter_tags"),
+        ({"filter_tags": '{"a": {"$regex": "b"}}'}, "filter_tags"),
+        ({"similarity_threshold": "2.5"}, "similarity_threshold"),
+        ({"similarity_threshold": "-1"}, "similarity_threshold"),
+        ({"similarity_threshold": "nan"}, "similarity_threshold"),
+        ({"explain": "maybe"}, "explain"),
+    ],
+)
+def test_wrong_values_are_refused_naming_the_field(read_api, skill, path, asked, field):
+    answer = read_api.get(path, {"user_id": "alice", "query": "order"} | asked)
+    assert answer.status_code == 400
+    assert list(answer.json()) == [field]
+    assert all(isinstance(message, str) for message in answer.json()[field])
+
+
+def test_filter_tags_narrow_the_answer(read_api, owner, skill):
+    publish(owner, [{"name": "order-two", "filter_tags": {"desk": "us"}}])
+    asked = {"user_id": "alice", "query": "order"}
+    for wanted, expected in [
+        ({"desk": "us"}, ["order-two"]),
+        ({"desk": {"$in": ["eu"]}}, ["pay-an-order"]),
+        ({"desk": "asia"}, []),
+    ]:
+        assert names(read_api.get(ONE, asked | {"filter_tags": json.dumps(wanted)})) == expected
+
+
+def test_an_explanation_comes_only_when_asked_for(read_api, skill):
+    asked = {"user_id": "alice", "query": "pay the order"}
+    assert "explain" not in read_api.get(ONE, asked).json()["results"][0]
+    (row,) = read_api.get(ONE, asked | {"explain": "1"}).json()["results"]
+    assert row["explain"]["matched_terms"] == ["pay", "order"]
+    assert set(row["explain"]["lanes"]) == {"all", "name_description"}
+    assert row["explain"]["lanes"]["all"]["rank"] == 1
+    assert row["explain"]["lanes"]["all"]["score"] > 0
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "query",
+    [
+        "order%00",
+        "order%ED%A0%80",
+        "order%FF",
+        "order%20%22%26%7C%21%3A*%20%3C-%3E%20%25_%5C'",
+        "order%20" + "%F0%9F%9A%80",
+        "order%20" + "word%20" * 400,
+    ],
+)
+def test_no_query_breaks_the_search(read_api, skill, path, query):
+    assert names(read_api.get(f"{path}?user_id=alice&query={query}")) == ["pay-an-order"]
+
+
+@BOTH
+def test_nul_and_surrogates_are_cleaned_out_of_every_parameter(read_api, skill, path):
+    asked = f"{path}?user_id=alice%00&query=order%00&filter_tags=%7B%22desk%00%22%3A%22eu%22%7D"
+    answer = read_api.get(asked)
+    assert names(answer) == ["pay-an-order"]
+    assert answer.json()["query"] == "order"
+
+
+@BOTH
+def test_nothing_can_be_written_there(api, path):
+    assert api.post(path, {}, format="json").status_code == 405
+
+
+@BOTH
+def test_the_number_of_queries_does_not_grow(read_api, owner, path, django_assert_max_num_queries):
+    for total in (1, 30):
+        publish(owner, [{"name": f"order-{total}-{number}"} for number in range(total)])
+        with django_assert_max_num_queries(5):
+            assert len(names(read_api.get(path, {"user_id": "alice", "query": "order"}))) == min(total, 10)

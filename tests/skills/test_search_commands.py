@@ -1,0 +1,100 @@
+"""The commands `search` and `search_index`."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from skills.models import Skill, SkillDocument
+from skills.search.service import DEGRADED
+from tests.factories import make_owner, make_skill
+from tests.skills.search.corpora import publish
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*words: str) -> str:
+    output = StringIO()
+    call_command(*words, stdout=output, stderr=StringIO())
+    return output.getvalue().rstrip()
+
+
+@pytest.fixture
+def where(owner) -> list[str]:
+    publish(
+        owner,
+        [
+            {"name": "charge-card", "description": "Charge a card.", "filter_tags": {"desk": "eu"}},
+            {"name": "refund", "description": "Money back.", "instructions": "To the card."},
+        ],
+    )
+    publish(make_owner(owner.organization, "bob"), [{"name": "card-two"}])
+    return ["--organization", owner.organization.name, "--user", "alice"]
+
+
+def test_search_shows_what_was_found_best_first(where):
+    assert run("search", "which card?", *where).splitlines() == [
+        "  1  charge-card 0.1.0  0.1250",
+        "     Charge a card.",
+        "  2  refund 0.1.0  0.0588",
+        "     Money back.",
+        f"2 of 2 found by hybrid; degraded: {DEGRADED}",
+    ]
+
+
+def test_search_explains_ranks_and_terms(where):
+    lines = run("search", "charge the card", *where, "--explain", "--limit", "1").splitlines()
+    assert lines[2].strip().startswith("all #1 (")
+    assert lines[2].endswith("terms: charg, card")
+    assert run("search", "", *where, "--explain").splitlines()[2].strip() == "not ranked; terms: none"
+
+
+def test_search_answers_in_json(where):
+    words = ["--method", "bm25", "--field", "name", "--filter-tags", '{"desk": "eu"}', "--explain", "--json"]
+    answer = json.loads(run("search", "card", *where, *words))
+    (row,) = answer.pop("results")
+    assert answer == {"search_method": "bm25", "degraded": None, "count": 1, "total_count": 1}
+    assert (row["name"], row["user_id"], row["version"]) == ("charge-card", "alice", "0.1.0")
+    assert row["matched_terms"] == ["card"]
+    assert row["lanes"] == {"name": {"rank": 1, "score": row["score"]}}
+
+
+def test_search_without_a_user_covers_the_organization(where):
+    shown = run("search", "card", *where[:2])
+    assert "card-two 0.1.0" in shown
+    assert "[bob]" in shown
+    assert "[alice]" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--organization", "nowhere"], "unknown organization 'nowhere'"),
+        (["--user", "nobody"], "unknown user 'nobody'"),
+        (["--limit", "0"], "The limit must be between 1 and 100."),
+        (["--filter-tags", "{"], "This is not valid JSON."),
+    ],
+)
+def test_search_says_what_is_wrong_in_one_line(where, words, message):
+    with pytest.raises(CommandError, match=message):
+        run("search", "card", *where, *words)
+
+
+def test_the_index_tells_how_it_stands_and_is_written_anew(owner, stranger, where):
+    make_skill(owner)
+    make_skill(stranger)
+    Skill.objects.filter(name="refund").update(status="archived")
+    here = ["--organization", owner.organization.name]
+    assert run("search_index", "status", *here).splitlines() == [
+        "3 active skills, 1 of them not indexed; 1 indexed that are not active; 13 postings",
+        "write it anew with: ./run search_index rebuild",
+    ]
+    assert run("search_index", "rebuild", *here).splitlines()[0] == "3 skills indexed"
+    state = json.loads(run("search_index", "status", *here, "--json"))
+    assert (state["active"], state["missing"], state["outdated"]) == (3, 0, 0)
+    assert not SkillDocument.objects.filter(organization=stranger.organization).exists()
+    assert run("search_index", "rebuild").splitlines()[0] == "4 skills indexed"
