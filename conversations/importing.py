@@ -16,6 +16,7 @@ from conversations.envelope import is_session_id
 from conversations.extraction.content import json_type
 from conversations.intake import import_session, reason_of
 from conversations.models import IntakeState
+from conversations.sealing import tell
 from mirix.tenants.models import Client
 from mirix.tenants.owners import Owner
 from mirix.text import clean_text, shorten
@@ -91,6 +92,7 @@ def import_lines(
 
     Yields the length of each line once it is dealt with, for progress. A line that cannot be imported is a
     problem in the report, and the next one follows. A run that was interrupted may simply be started again.
+    Who waits for sealed sessions is told once, at the end.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -99,6 +101,8 @@ def import_lines(
             except BrokenRecord as problem:
                 report.problems.append(Problem(source=source, line=number, reason=str(problem)))
         yield len(line)
+    if report.new_turns and not is_open:
+        tell(owner)
 
 
 def _import_line(line: bytes, *, client: Client, owner: Owner, report: ImportReport, is_open: bool) -> None:
@@ -113,6 +117,7 @@ def _import_line(line: bytes, *, client: Client, owner: Owner, report: ImportRep
             session_tag=record.get("session_tag") or "",
             filter_tags=record.get("filter_tags"),
             is_open=is_open,
+            quietly=True,
         )
     except ValidationError as error:
         faults = [f"{name}: {' '.join(problems)}" for name, problems in error.message_dict.items()]

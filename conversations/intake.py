@@ -199,11 +199,13 @@ def import_session(
     is_open: bool = False,
     session_tag: str = "",
     filter_tags: dict[str, Any] | None = None,
+    quietly: bool = False,
 ) -> Accepted:
     """Store a whole session at once; it counts as sealed unless `is_open`.
 
-    Importing the same record again stores nothing; a record that has grown adds its tail. Raises
-    `ValidationError` as `checked` does; a record that contradicts what is stored is a failed record.
+    Importing the same record again stores nothing; a record that has grown adds its tail. A record that
+    contradicts what is stored fails, and says so. `quietly` is `close_session`'s. Raises `ValidationError`
+    as `checked` does.
     """
     envelope = checked(
         messages=messages,
@@ -220,7 +222,7 @@ def import_session(
     session = find_session(owner=owner, session_id=session_id)
     is_last_word = session is not None and session.last_turn_at == record.created_at
     if session and is_last_word and session.state == SessionState.OPEN and not is_open:
-        close_session(owner=owner, session_id=session_id)
+        close_session(owner=owner, session_id=session_id, quietly=quietly)
     return accepted
 
 

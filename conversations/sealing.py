@@ -58,16 +58,16 @@ def _seal_batch(owner: Owner | None, now: datetime) -> int:
         Session.objects.filter(pk__in=[session.pk for session in sessions]).update(
             state=SessionState.SEALED, sealed_at=now
         )
-        tell_sealed(sessions)
+        _tell_owners(sessions)
     return len(sessions)
 
 
 @transaction.atomic
-def close_session(*, owner: Owner, session_id: str) -> Session:
+def close_session(*, owner: Owner, session_id: str, quietly: bool = False) -> Session:
     """Seal a session because its caller says that it is complete; closing it again changes nothing.
 
-    Requests for it that still wait are stored first, so that they do not re-open it later. Raises
-    `Session.DoesNotExist`.
+    Requests for it that still wait are stored first, so that they do not re-open it later. `quietly` leaves
+    it to the caller to `tell` about many sessions at once. Raises `Session.DoesNotExist`.
     """
     waiting = queued_for_session(end_user_id=owner.end_user.pk, session_id=session_id).last()
     if waiting is not None:
@@ -84,19 +84,23 @@ def close_session(*, owner: Owner, session_id: str) -> Session:
         session.state = SessionState.SEALED
         session.sealed_at = session.closed_at
     session.save(update_fields=["closed_at", "state", "sealed_at"])
-    if was_open:
-        tell_sealed([session])
+    if was_open and session.tag == SessionTag.TASK and not quietly:
+        tell(owner)
     return session
 
 
-def tell_sealed(sessions: Iterable[Session]) -> None:
-    """Tell who registered with `on_sealed`, once per owner; conversations teach nothing and are not told."""
+def _tell_owners(sessions: Iterable[Session]) -> None:
+    """Tell once per owner; conversations teach nothing and are not told."""
     pks = {session.end_user_id for session in sessions if session.tag == SessionTag.TASK}
     for end_user in EndUser.objects.filter(pk__in=pks).select_related("organization").order_by("pk"):
-        owner = Owner(organization=end_user.organization, end_user=end_user)
-        for callback in _callbacks:
-            try:
-                with transaction.atomic():
-                    callback(owner)
-            except Exception:
-                logger.exception("what follows the sealing of sessions of %s failed", owner)
+        tell(Owner(organization=end_user.organization, end_user=end_user))
+
+
+def tell(owner: Owner) -> None:
+    """Tell who registered with `on_sealed` that sessions of this owner were sealed."""
+    for callback in _callbacks:
+        try:
+            with transaction.atomic():
+                callback(owner)
+        except Exception:
+            logger.exception("what follows the sealing of sessions of %s failed", owner)

@@ -23,6 +23,7 @@ from conversations.extraction.reading import (
 )
 
 ROLES = "system, developer, user, assistant, tool or function"
+MAX_KINDS_NAMED = 5
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
 
 
@@ -67,7 +68,7 @@ def _spoken_elsewhere(message: dict[str, Any]) -> list[str]:
 
 def _nothing_to_read(message: dict[str, Any], content: Content) -> Omission:
     if content.unknown:
-        kinds = ", ".join(f"“{kind}”" for kind in dict.fromkeys(content.unknown))
+        kinds = ", ".join(f"“{kind}”" for kind in list(dict.fromkeys(content.unknown))[:MAX_KINDS_NAMED])
         return unreadable(
             f"unknown content: {kinds}; expected a string or a list of text, image, audio and file parts"
         )

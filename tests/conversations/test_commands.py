@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from conversations import storage
+from conversations import sealing, storage
 from conversations.envelope import checked
 from conversations.importing import fitting_session_id
 from conversations.intake import accept
@@ -113,6 +113,16 @@ class TestImport:
         load(write(session()))
         report = load(write(session("s-1", HELLO, HI, {"role": "user", "content": "bye"})))
         assert (report["new_turns"], report["duplicate"], report["unchanged"]) == (1, 2, 0)
+
+    def test_who_waits_for_sealed_sessions_is_told_once(self, write, monkeypatch):
+        told: list = []
+        monkeypatch.setattr(sealing, "_callbacks", [told.append])
+        path = write(session("a"), session("b"))
+        load(path)
+        assert [owner.end_user.user_id for owner in told] == ["tau"]
+        load(path)
+        load(write(session("c")), "--open")
+        assert len(told) == 1
 
     def test_open_leaves_them_open(self, write):
         load(write(session()), "--open")

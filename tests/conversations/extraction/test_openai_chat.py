@@ -147,6 +147,10 @@ class TestContent:
             f"unknown content: {named}; expected a string or a list of text, image, audio and file parts"
         )
 
+    def test_the_report_on_unknown_parts_stays_short(self):
+        content = [{"type": f"hologram {number}"} for number in range(10_000)]
+        assert len(reason({"role": "user", "content": content})) < 200
+
 
 class TestRoles:
     @pytest.mark.parametrize(
