@@ -14,7 +14,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from mirix.admin_base import (
     AdminPasswordChangeForm,
     CappedPaginator,
-    ThemedModelAdmin,
+    TitledAdmin,
     UserChangeForm,
     UserCreationForm,
 )
@@ -22,7 +22,7 @@ from mirix.admin_base import (
 admin.site.unregister([User, Group, ProcrastinateJob])
 
 
-class SuperuserAdmin(ThemedModelAdmin):
+class SuperuserAdmin(TitledAdmin):
     """Pages of rows that belong to no organization."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -38,6 +38,7 @@ class SuperuserAdmin(ThemedModelAdmin):
 class UserAdmin(SuperuserAdmin, DjangoUserAdmin):
     """People who log in; what they may do in an organization is their membership there."""
 
+    list_title = "Logins"
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -57,6 +58,7 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin):
 class JobAdmin(SuperuserAdmin, ProcrastinateJobAdmin):
     """Jobs of the worker, of all organizations; to look at, since retrying is the worker's own duty."""
 
+    list_title = "Jobs"
     actions = None
     list_filter = ("status", "queue_name")
     ordering = ("-id",)

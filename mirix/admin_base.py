@@ -33,7 +33,7 @@ __all__ = [
     "OrganizationFilter",
     "PageAdmin",
     "TenantAdmin",
-    "ThemedModelAdmin",
+    "TitledAdmin",
     "UserChangeForm",
     "UserCreationForm",
     "display",
@@ -108,17 +108,45 @@ class OrganizationFilter(admin.SimpleListFilter):
         return queryset.filter(organization=self.value()) if self.value() else queryset
 
 
-class TenantAdmin(ThemedModelAdmin):
+class TitledAdmin(ThemedModelAdmin):
+    """Pages that say at the top where one is: the list by its title, and the row that is open."""
+
+    list_title = ""
+    """What the list is called; by default the plural of the row's name."""
+
+    def breadcrumbs(self, obj: Model | None = None) -> list[dict[str, str]]:
+        """Return the parts of the title at the top: the list, and the row that is open."""
+        title = self.list_title or str(self.opts.verbose_name_plural).capitalize()
+        if obj is None:
+            return [{"title": title}]
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        return [{"title": title, "link": reverse(name)}, {"title": str(obj)}]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list under its title."""
+        request.__dict__["breadcrumbs"] = self.breadcrumbs()
+        return super().changelist_view(request, extra_context)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Show the form under the title of its list."""
+        request.__dict__["breadcrumbs"] = self.breadcrumbs(context.get("original"))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+
+class TenantAdmin(TitledAdmin):
     """Read-only lists of rows that belong to an organization, limited to the user's own."""
 
     organization_lookup = "organization"
     """The path from a row to its organization's id."""
-    list_title = ""
-    """What the list is called at the top of its page; by default the plural of the row's name."""
     empty_title = "Nothing here yet"
     empty_text = ""
     empty_command = ""
     """What an empty list says, and the command that would fill it."""
+
+    heavy_fields: tuple[str, ...] = ()
+    """Long columns that no list shows; a page fetches them when it needs them."""
 
     actions = None
     list_per_page = 50
@@ -133,7 +161,7 @@ class TenantAdmin(ThemedModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         """Return the rows of the user's organizations."""
-        rows = self.annotated(self.model._default_manager.get_queryset())
+        rows = self.annotated(self.model._default_manager.get_queryset()).defer(*self.heavy_fields)
         allowed = organization_ids(request)
         if allowed is not None:
             rows = rows.filter(**{f"{self.organization_lookup}__in": allowed})
@@ -142,14 +170,6 @@ class TenantAdmin(ThemedModelAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Use our list."""
         return ChangeList
-
-    def breadcrumbs(self, obj: Model | None = None) -> list[dict[str, str]]:
-        """Return the parts of the title at the top: the list, and the row that is open."""
-        title = self.list_title or str(self.opts.verbose_name_plural).capitalize()
-        if obj is None:
-            return [{"title": title}]
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
-        return [{"title": title, "link": reverse(name)}, {"title": str(obj)}]
 
     def organizations(self, request: HttpRequest) -> QuerySet:
         """Return the organizations that the user may see."""
@@ -209,7 +229,6 @@ class TenantAdmin(ThemedModelAdmin):
             for name in query:
                 query.setlist(name, [clean_text(value) for value in query.getlist(name)])
             request.GET = query  # type: ignore[assignment]
-        request.__dict__["breadcrumbs"] = self.breadcrumbs()
         return super().changelist_view(request, extra_context)
 
 

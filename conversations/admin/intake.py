@@ -18,6 +18,7 @@ class IntakeRecordAdmin(PageAdmin):
     """Accepted requests; nothing that was accepted is lost without a line here."""
 
     list_title = "Intake"
+    heavy_fields = ("body", "report", "error")
     page_template = "admin/conversations/intakerecord/page.html"
     list_display = (
         "id",
@@ -50,5 +51,6 @@ class IntakeRecordAdmin(PageAdmin):
             "intake": obj,
             "state_colour": STATE_COLOURS[obj.get_state_display()],
             "session": session,
+            "body_is_kept": IntakeRecord.objects.filter(pk=obj.pk, body__isnull=False).exists(),
             "report": obj.report if isinstance(obj.report, dict) else None,
         }

@@ -22,6 +22,7 @@ class ExperienceAdmin(PageAdmin):
     """One row per lesson."""
 
     page_template = "admin/skills/skillexperience/page.html"
+    heavy_fields = ("content", "details", "quote")
     list_display = (
         "lesson",
         "shown_type",

@@ -80,9 +80,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     queue = with_priority(waiting(request).select_related("organization", "end_user")).order_by(*QUEUE_ORDER)
     context |= {
         "figures": [
-            _figure(
-                "Proposals waiting", waiting_count(request, MAX_BADGE + 1), "skills_skillrevision", "", "call"
-            ),
+            _figure("To decide", waiting_count(request, MAX_BADGE + 1), "skills_skillrevision", "", "call"),
             _figure(
                 "Active skills",
                 skills.get(SkillStatus.ACTIVE, 0),

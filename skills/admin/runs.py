@@ -32,6 +32,7 @@ class RunAdmin(PageAdmin):
     """Auto dreams."""
 
     page_template = "admin/skills/autodreamrun/page.html"
+    heavy_fields = ("parameters", "counts", "notes", "error")
     list_display = (
         "id",
         "end_user",
@@ -87,6 +88,7 @@ class AttemptAdmin(PageAdmin):
     """Calls of a distiller, one per session and try, with what it answered."""
 
     page_template = "admin/skills/distillationattempt/page.html"
+    heavy_fields = ("raw_reply", "error")
     list_display = (
         "id",
         "session",

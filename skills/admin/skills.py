@@ -30,6 +30,7 @@ class SkillAdmin(PageAdmin):
     """Published skills; review alone writes them."""
 
     page_template = "admin/skills/skill/page.html"
+    heavy_fields = ("instructions", "triggers", "examples")
     list_display = ("skill", "version", "shown_status", "entry_type", "end_user", "organization", "updated")
     list_filter = ("status", "entry_type", OrganizationFilter)
     list_select_related = ("organization", "end_user")

@@ -321,7 +321,7 @@ def test_the_home_page_counts_what_the_user_may_see(owner, stranger, reviewer, p
         figure["label"]: (figure["number"], figure["url"])
         for figure in reviewer.get("/admin/").context["figures"]
     }
-    assert figures["Proposals waiting"] == (1, QUEUE)
+    assert figures["To decide"] == (1, QUEUE)
     assert figures["Sessions dead"] == (1, "/admin/conversations/session/?state__exact=dead")
     assert figures["Active skills"] == (0, "/admin/skills/skill/?status__exact=active")
 
