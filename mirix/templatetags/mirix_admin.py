@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
 register = template.Library()
@@ -28,3 +31,37 @@ def ago(moment: datetime | None) -> str:
 def plainly(value: Any) -> str:
     """Return a JSON value as people read it: text as it is, everything else as indented JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+ITEM = re.compile(r"\s*(?:[-*]|\d+[.)])\s")
+CODE = re.compile(r"(`[^`\n]+`)")
+
+
+@register.filter
+def coded(text: str) -> SafeString:
+    """Return a text with what stands in backticks set as code; not a character of it is lost."""
+    pieces = CODE.split(text)  # every second piece is code
+    return format_html_join(
+        "",
+        "{}",
+        (
+            (format_html("<code>{}</code>", piece) if index % 2 else piece,)
+            for index, piece in enumerate(pieces)
+        ),
+    )
+
+
+@register.filter
+def written(text: str) -> SafeString:
+    """Return instructions line by line: headings stand out, items hang, code is code, every character shows."""
+    return format_html_join(
+        "",
+        '<span class="mx-line mx-line--{}">{}</span>',
+        ((_kind(line), coded(line)) for line in text.split("\n")),
+    )
+
+
+def _kind(line: str) -> str:
+    if line.startswith("#"):
+        return "heading"
+    return "item" if ITEM.match(line) else "plain"

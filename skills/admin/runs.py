@@ -72,9 +72,20 @@ class RunAdmin(PageAdmin):
             "run": obj,
             "state_colour": STATE_COLOURS[obj.get_state_display()],
             "duration": _seconds(obj),
+            "counts": [(name, _count(value)) for name, value in obj.counts.items()],
             "attempts": obj.attempts.select_related("session").order_by("created_at", "id")[:MAX_ROWS],
             "revisions": obj.revisions.order_by("created_at", "id")[:MAX_ROWS],
         }
+
+
+def _count(value: Any) -> str:
+    """Return a count in words: the length of a list, the numbers of a breakdown that are not 0."""
+    match value:
+        case list():
+            return str(len(value))
+        case dict():
+            return ", ".join(f"{number} {name}" for name, number in value.items() if number) or "0"
+    return str(value)
 
 
 def _seconds(run: AutoDreamRun) -> str:
