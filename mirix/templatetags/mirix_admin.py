@@ -40,15 +40,11 @@ CODE = re.compile(r"(`[^`\n]+`)")
 @register.filter
 def coded(text: str) -> SafeString:
     """Return a text with what stands in backticks set as code; not a character of it is lost."""
-    pieces = CODE.split(text)  # every second piece is code
-    return format_html_join(
-        "",
-        "{}",
-        (
-            (format_html("<code>{}</code>", piece) if index % 2 else piece,)
-            for index, piece in enumerate(pieces)
-        ),
+    pieces = enumerate(CODE.split(text))  # every second piece is code
+    set_apart = (
+        (format_html("<code>{}</code>", piece) if number % 2 else piece,) for number, piece in pieces
     )
+    return format_html_join("", "{}", set_apart)
 
 
 @register.filter
