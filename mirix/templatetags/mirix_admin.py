@@ -41,15 +41,13 @@ CODE = re.compile(r"(`[^`\n]+`)")
 def coded(text: str) -> SafeString:
     """Return a text with what stands in backticks set as code; not a character of it is lost."""
     pieces = enumerate(CODE.split(text))  # every second piece is code
-    set_apart = (
-        (format_html("<code>{}</code>", piece) if number % 2 else piece,) for number, piece in pieces
-    )
-    return format_html_join("", "{}", set_apart)
+    shown = ((format_html("<code>{}</code>", piece) if number % 2 else piece,) for number, piece in pieces)
+    return format_html_join("", "{}", shown)
 
 
 @register.filter
 def written(text: str) -> SafeString:
-    """Return instructions line by line: headings stand out, items hang, code is code, every character shows."""
+    """Return instructions line by line: headings stand out, items hang, every character shows."""
     return format_html_join(
         "",
         '<span class="mx-line mx-line--{}">{}</span>',

@@ -97,8 +97,11 @@ class Screen:
         return self.page.evaluate("document.scrollingElement.scrollWidth - window.innerWidth")
 
 
+OpenScreen = Callable[..., Screen]
+
+
 @pytest.fixture
-def screen(browser: Browser, live_server: Any) -> Iterator[Callable[..., Screen]]:
+def screen(browser: Browser, live_server: Any) -> Iterator[OpenScreen]:
     """Open a new page, as a user where one is given; at the end nothing may have gone wrong on any."""
     opened: list[Screen] = []
 

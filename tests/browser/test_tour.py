@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import expect
 
 from mirix.tenants.owners import Owner
 from skills.models import ReviewDecision, Skill, SkillRevision
-from tests.browser.conftest import Screen, path_of
+from tests.browser.conftest import OpenScreen, path_of
 from tests.factories import (
     make_content,
     make_experience,
@@ -27,7 +25,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 QUEUE = "/admin/skills/skillrevision/"
 HOSTILE = '"><img src=x onerror="window.ran=1"></textarea></script><script>window.ran=1</script>'
-OpenScreen = Callable[..., Screen]
 
 
 @pytest.fixture
