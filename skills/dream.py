@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.models import Count, Sum
 from django.db.models.functions import Length
 from django.utils import timezone
@@ -113,8 +114,6 @@ def dream(
             claim.let_go()
             raise
         except BaseException as error:
-            if isinstance(error, Exception):
-                logger.exception("%s failed", claim.run_id)
             _end_as_failed(claim, error)
             raise
 
@@ -197,8 +196,17 @@ def _ask_all(
 
 
 def _end_as_failed(claim: RunClaim, error: BaseException) -> None:
-    """Say in the run's row why it ended; a database that is gone leaves that to the next claim."""
-    reason = "Interrupted." if not isinstance(error, Exception) else f"{type(error).__name__}: {error}"
+    """Say in the log and in the run's row why it ended."""
+    reason = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else "Interrupted."
+    # A database that is gone is no fault of ours: a line is enough.
+    is_fault = isinstance(error, Exception) and not isinstance(error, OperationalError | InterfaceError)
+    logger.log(
+        logging.ERROR if isinstance(error, Exception) else logging.INFO,
+        "%s failed: %s",
+        claim.run_id,
+        reason,
+        exc_info=error if is_fault else None,
+    )
     try:
         claim.end(
             RunState.FAILED,
@@ -206,5 +214,5 @@ def _end_as_failed(claim: RunClaim, error: BaseException) -> None:
             counts=tally_of(run_id=claim.run_id),
             tokens=tokens_of(claim.run_id),
         )
-    except Exception:
-        logger.exception("%s could not be ended; it counts as dead when its heartbeat is old", claim.run_id)
+    except (DatabaseError, LostRun) as second:
+        logger.error("%s counts as dead once its heartbeat is old: %s", claim.run_id, second)  # noqa: TRY400

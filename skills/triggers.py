@@ -82,8 +82,11 @@ def recover() -> int:
     ended = _end_silent(
         Q(trigger=RunTrigger.COMMAND), RunState.ABANDONED, "Its process gave no sign of life any more."
     ) + _end_silent(Q(fence__gte=MAX_CLAIMS), RunState.FAILED, f"{MAX_CLAIMS} workers died of it.")
-    forgotten = Q(state=RunState.QUEUED, created_at__lt=Now() - stalled_after()) | stale()
-    orphans = AutoDreamRun.objects.filter(forgotten).exclude(trigger=RunTrigger.COMMAND)
+    same_owner = AutoDreamRun.objects.filter(end_user=OuterRef("end_user"), state=RunState.RUNNING)
+    forgotten = Q(state=RunState.QUEUED, created_at__lt=Now() - stalled_after()) & ~Exists(
+        same_owner.filter(~stale())
+    )
+    orphans = AutoDreamRun.objects.filter(forgotten | stale()).exclude(trigger=RunTrigger.COMMAND)
     waiting = set(
         ProcrastinateJob.objects.filter(task_name=RUN_DREAM, status="todo").values_list(
             "args__run_id", flat=True

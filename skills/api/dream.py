@@ -158,14 +158,13 @@ class DreamView(APIView):
         owner = owner_to_read(request, body.validated_data.get("user_id"))
         if owner is None:
             raise NotFound
-        last_n_sessions = body.validated_data["last_n_sessions"] or DEFAULT_SESSIONS
-        model = body.validated_data["model"] or ""
+        asked = {name: value for name in ("last_n_sessions", "model") if (value := body.validated_data[name])}
+        parameters = {"last_n_sessions": DEFAULT_SESSIONS} | asked
         if body.validated_data["dry_run"]:
-            planned = plan(owner=owner, last_n_sessions=last_n_sessions)
-            return Response(dry_run_answer(owner=owner, plan=planned, model=model))
-        wanted = {"last_n_sessions": last_n_sessions} | ({"model": model} if model else {})
-        run = request_run(owner=owner, trigger=RunTrigger.API, parameters=wanted)
-        if run.parameters != wanted:
+            planned = plan(owner=owner, last_n_sessions=parameters["last_n_sessions"])
+            return Response(dry_run_answer(owner=owner, plan=planned, model=asked.get("model", "")))
+        run = request_run(owner=owner, trigger=RunTrigger.API, parameters=parameters)
+        if not asked.items() <= run.parameters.items():
             raise Conflict(
                 f"{run.pk} of this end user is {run.state}, with other parameters: {run.parameters}. "
                 "Wait for it to end."

@@ -11,7 +11,9 @@ import pytest
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
-from conversations.models import ConversationMessage, Session
+from conversations.envelope import checked
+from conversations.intake import accept
+from conversations.models import Session
 from mirix.tenants.owners import Owner
 from skills import dream as dreaming
 from skills.distillation.types import DistillerReply
@@ -66,22 +68,14 @@ def run(owner: Owner, last_n_sessions: int | None = None, **options: Any) -> Aut
     return dream(claim=claim(owner=owner, trigger="command", parameters=parameters), **options)
 
 
-def append_turn(session: Session, content: str) -> None:
-    """What intake does when a turn of a sealed session arrives."""
-    first = session.turns.first()
-    seq = Session.objects.get(pk=session.pk).last_seq + 1
-    ConversationMessage.objects.create(
-        organization=session.organization,
-        end_user=session.end_user,
-        session=session,
-        client=first.client,
-        seq=seq,
-        role="user",
-        content=content,
-        content_hash="0" * 64,
-    )
-    Session.objects.filter(pk=session.pk).update(
-        state="open", last_seq=seq, turn_count=seq, reopened_at=timezone.now()
+def append_turn(owner: Owner, session: Session, content: str) -> None:
+    accept(
+        client=session.turns.first().client,
+        owner=owner,
+        envelope=checked(
+            messages=[{"role": "user", "content": content}], session_id=session.session_id, history="delta"
+        ),
+        wait=True,
     )
 
 
@@ -214,7 +208,7 @@ def test_turns_that_arrive_while_the_distiller_works_stay_to_be_learned_from(dis
 
     def slow(turns, first_seq) -> DistillerReply:
         try:
-            append_turn(session, "And a receipt, please.")
+            append_turn(owner, session, "And a receipt, please.")
         finally:
             connection.close()
         return one_lesson(turns, first_seq)
@@ -505,7 +499,7 @@ def test_distilling_alone_leaves_evolution_out(owner, distil_by, evolution):
     assert evolution == []
 
 
-def test_a_run_that_fails_says_why_and_keeps_what_it_stored(owner, distil_by, monkeypatch):
+def test_a_run_that_fails_says_why_and_keeps_what_it_stored(owner, distil_by, monkeypatch, caplog):
     distil_by()
     sealed(owner, "No.")
 
@@ -518,6 +512,7 @@ def test_a_run_that_fails_says_why_and_keeps_what_it_stored(owner, distil_by, mo
 
     failed = AutoDreamRun.objects.get()
     assert (failed.state, failed.error) == ("failed", "DatabaseError: no room")
+    assert f"{failed.pk} failed: DatabaseError: no room" in caplog.messages
     assert failed.counts["experiences"] == SkillExperience.objects.count() == 1
     assert failed.finished_at is not None
 

@@ -206,6 +206,17 @@ class TestRecovery:
         assert jobs() == [run.pk]
         assert recover() == 0, "it has one now"
 
+    def test_a_run_that_waits_for_another_is_not_lost(self, owner):
+        run = request_run(owner=owner, trigger="api")
+        other = claim(owner=owner, trigger="command")
+        self.lose_job()
+        AutoDreamRun.objects.update(created_at=Now() - timedelta(seconds=61))
+        assert recover() == 0
+
+        other.end(RunState.FINISHED)
+        assert recover() == 1
+        assert jobs() == [run.pk]
+
     def test_a_run_of_a_dead_worker_gets_a_new_job(self, owner):
         run = request_run(owner=owner, trigger="api")
         claim_run(run_id=run.pk)

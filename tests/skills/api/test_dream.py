@@ -159,6 +159,13 @@ def test_two_calls_share_one_run(api, owner):
     assert len(jobs()) == 1
 
 
+def test_a_call_for_nothing_special_takes_whatever_is_going_on(api, owner):
+    held = claim(owner=owner, trigger="command", parameters={"last_n_sessions": 50})
+
+    assert post(api).json()["run_id"] == held.run_id
+    assert post(api, body={"last_n_sessions": 50}).json()["run_id"] == held.run_id
+
+
 def test_a_call_for_something_else_conflicts_with_the_running_one(api, owner):
     held = claim(owner=owner, trigger="command", parameters={"last_n_sessions": 50})
 
