@@ -17,13 +17,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError
-from django.db.models import Count, Sum
+from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Length
 from django.utils import timezone
 
-from conversations.models import ConversationMessage
+from conversations.models import ConversationMessage, Session, SessionTag
 from conversations.sealing import seal_sessions
-from conversations.selectors import distillable_sessions
+from conversations.selectors import distillable, distillable_sessions, sealable
 from mirix.tenants.owners import Owner
 from skills.distillation import get_distiller
 from skills.distillation.types import Distiller
@@ -73,11 +73,17 @@ class Plan:
 
 
 def plan(*, owner: Owner, last_n_sessions: int = 0) -> Plan:
-    """Return what a run of `owner` would read; writes nothing."""
-    sessions = distillable_sessions(
-        owner=owner, limit=last_n_sessions or DEFAULT_SESSIONS, now=timezone.now()
+    """Return what a run of `owner` would read; writes nothing.
+
+    A run begins by sealing what is due, so sessions that are still open but complete count as well.
+    """
+    now = timezone.now()
+    complete = sealable(now=now).filter(tag=SessionTag.TASK, last_seq__gt=F("distilled_through"))
+    sessions = Session.objects.for_owner(owner).filter(
+        Q(pk__in=distillable(now=now).values("pk")) | Q(pk__in=complete.values("pk"))
     )
-    ids = [session.pk for session in sessions]
+    limit = last_n_sessions or DEFAULT_SESSIONS
+    ids = list(sessions.order_by("first_turn_at", "pk").values_list("pk", flat=True)[:limit])
     size = ConversationMessage.objects.filter(session__in=ids).aggregate(
         turns=Count("pk"), characters=Sum(Length("content"))
     )

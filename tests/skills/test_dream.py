@@ -22,7 +22,7 @@ from skills.evolution.types import EvolutionReport, Refusal
 from skills.lessons import SessionOutcome, pause_after
 from skills.models import AutoDreamRun, DistillationAttempt, SkillExperience
 from skills.runs import LostRun, RunClaim, claim
-from tests.factories import make_owner, make_proposal, make_session, make_skill, owner_fields
+from tests.factories import make_owner, make_proposal, make_session, make_skill
 from tests.skills.scripted import ScriptedDistiller, broken, gibberish, lesson, nothing, one_lesson
 
 pytestmark = pytest.mark.django_db
@@ -615,6 +615,20 @@ def test_a_watcher_sees_the_run_go_by(owner, distil_by):
     assert seen[3:] == ["evolving"]
 
 
+def test_sessions_that_are_complete_are_sealed_first(owner, distil_by):
+    distil_by()
+    idle = sealed(owner, "1234", state="open", last_turn_at=timezone.now() - timedelta(minutes=31))
+    sealed(owner, "Small talk.", tag="conversation", state="open", last_turn_at=LONG_AGO)
+
+    assert plan(owner=owner) == Plan(sessions=1, turns=1, characters=4)
+    idle.refresh_from_db()
+    assert idle.state == "open", "a plan changes nothing"
+
+    run(owner)
+    idle.refresh_from_db()
+    assert idle.state == "distilled"
+
+
 def test_a_plan_counts_and_changes_nothing(owner, stranger, distil_by):
     distiller = distil_by()
     sealed(owner, "123", "4567")
@@ -625,4 +639,3 @@ def test_a_plan_counts_and_changes_nothing(owner, stranger, distil_by):
     assert plan(owner=owner, last_n_sessions=1) == Plan(sessions=1, turns=2, characters=7)
     assert distiller.calls == []
     assert AutoDreamRun.objects.count() == 0
-    assert owner_fields(owner)["end_user"] == owner.end_user
