@@ -25,9 +25,7 @@ _NAME = re.compile(
     r"(?<![.!?…“\"'(] )(?<!^)(?<![\w/.-])[A-Z][a-z]+(?:['’]s)?(?:[ -][A-Z][a-z]+)*(?![\w/(.]\w|\w)"
 )
 _GAPS = re.compile(rf"{GAP}(?:[\s,]*(?:and |or )?{GAP})+")
-_BEFORE_GAP = (
-    r"\b(?:on|from|to|for|at|in|by|with|of|until|since|before|after|about|number|id|under|order|version)"
-)
+_BEFORE_GAP = r"\b(?:on|from|to|for|at|in|by|with|of|until|since|before|after|about|under|through|via)"
 _TAIL = re.compile(
     rf"[ ,]*{_BEFORE_GAP}(?: (?:the|my|a|our|their|his|her))? {GAP}"
     rf"(?=\s*(?:$|[,.;:!?)–-]|and\b|or\b|{_BEFORE_GAP}))",
@@ -35,13 +33,17 @@ _TAIL = re.compile(
 )
 _BRACKETED_GAP = re.compile(rf" ?\([^()]*{GAP}[^()]*\)")
 _POLITE = re.compile(r",? ?\b(?:please|thanks|thank you|if (?:possible|that helps|you can))$", re.IGNORECASE)
+_FILLER = re.compile(r"^(?:(?:please|kindly|just|also|go ahead and) )+", re.IGNORECASE)
+_LOOSE_END = re.compile(
+    r"(?: (?:on|from|to|for|at|in|by|with|of|through|via|and|or|the|a|an))+$", re.IGNORECASE
+)
 _DEICTIC = re.compile(r"\b(?:it|its|them|that|this|these|those|there|one|same|again)\b", re.IGNORECASE)
 
 # What stands in an error and is of that day alone: quoted names, paths, a named thing at the end, amounts.
 _QUOTED_NAME = re.compile(r"(?<!\w)(['\"‘’])(?=[^'\"‘’]*\w)[\w./@:~ -]{1,80}\1(?!\w)")
 _PATH = re.compile(r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w@.-]+/)+[\w@.*-]*|(?<!\w)/(?:[\w.-]+/?)+")
 _LAST_NAME = re.compile(r"(?<=: )[A-Za-z_][\w-]*_[\w-]*\.?$")
-_AMOUNT = re.compile(r"(?<![\w.,])\d{4,}(?:\.\d+)?(?![\w])|(?<![\w.,])\d+\.\d{2}(?![\w.])")
+_AMOUNT = re.compile(r"(?<![\w.,-])\d{4,}(?:\.\d+)?(?!\w)|(?<![\w.,-])\d+\.\d{2}(?![\w.])")
 
 _LEAD = re.compile(
     r"^(?:(?:hi|hello|hey|yes|no|ok|okay|sure|great|thanks|thank you|also|so|well|actually|alright|and|but"
@@ -88,15 +90,16 @@ def phrase_of(request: str) -> str:
     'change my flight back to be the quickest one'
     """
     text = without_names(inert(request, 400))
-    text = _LEAD.sub("", text, count=1)
+    text = _FILLER.sub("", _LEAD.sub("", text, count=1), count=1)
     text = _BRACKETED_GAP.sub("", text)
     previous = ""
     while previous != text:
         previous, text = text, _TAIL.sub("", text)
     text = re.sub(rf"\s*{GAP}\s*", " ", text)
     text = re.sub(r"\s+([,.;:!?])", r"\1", " ".join(text.split()))
-    text = re.split(r"(?<=[a-z])[.!?](?:\s|$)", text, maxsplit=1)[0]
+    text = re.split(r"(?<=[a-z])[.!](?:\s|$)|[?](?:\s|$)", text, maxsplit=1)[0]
     text = _POLITE.sub("", text.strip(" ,;:-–.!?\"'“”"))
+    text = _LOOSE_END.sub("", text)
     text = inert(text, MAX_PHRASE_CHARS).rstrip("…").rstrip(" ,")
     if len(text.split()) < 3 or len(content_words(text)) < 2:
         return ""

@@ -17,8 +17,11 @@ from skills.evolution.near import NEAR_JACCARD, Fingerprint, nearest, slug_stem
 from skills.evolution.types import ExperienceView, SkillView
 from skills.evolution.words import content_words
 from skills.models import RevisionState, Skill, SkillRevision
+from skills.search.service import search
 
 MAX_CANDIDATES = 8
+MAX_FOUND = 4
+MAX_TITLES = 5
 MIN_SHARED_WORDS = 2
 
 
@@ -63,6 +66,7 @@ class Library:
     """The texts of one owner at one moment."""
 
     def __init__(self, owner: Owner) -> None:
+        self.owner = owner
         self.entries = {entry.key: entry for entry in _entries(owner)}
         self.rejected = list(_rejected(owner))
 
@@ -74,21 +78,36 @@ class Library:
     def candidates(self, topic: str, experiences: Sequence[ExperienceView]) -> list[SkillView]:
         """Return the texts that lessons on a topic may belong to, the likeliest first.
 
-        First those that bear its name, then those that mention the tool, then those that share words with it.
+        First those that bear its name, then those that mention the tool, then what search finds and what
+        shares words with it: search knows active skills alone.
         """
         stem, (kind, name) = slug_stem(skill_name(topic)), topic_parts(topic)
         wanted = task_words(topic, experiences)
-        ranked: list[tuple[tuple[bool, bool, int], SkillView]] = []
+        found = self._found_by_search(topic, experiences)
+        ranked: list[tuple[tuple[bool, bool, int, int], SkillView]] = []
         for entry in self.entries.values():
             content = entry.view.content
             card = " ".join([content.name, content.description, *map(str, content.triggers)])
             named = any(print_.stem == stem for print_ in entry.prints)
             mentioned = kind == "tool" and name in f"{card}\n{content.instructions}"
+            hit = found.get(entry.key, 0)
             shared = len(wanted & content_words(card))
-            if named or mentioned or shared >= MIN_SHARED_WORDS:
-                ranked.append(((named, mentioned, shared), entry.view))
+            if named or mentioned or hit or shared >= MIN_SHARED_WORDS:
+                ranked.append(((named, mentioned, hit, shared), entry.view))
         ranked.sort(key=lambda item: item[0], reverse=True)
         return [view for _, view in ranked[:MAX_CANDIDATES]]
+
+    def _found_by_search(self, topic: str, experiences: Sequence[ExperienceView]) -> dict[str, int]:
+        """Return what search finds for a topic in the words of its heaviest lessons; the best has most."""
+        words = [topic_parts(topic)[1], *(experience.title for experience in experiences[:MAX_TITLES])]
+        result = search(
+            organization=self.owner.organization,
+            owner=self.owner,
+            query=" ".join(words),
+            method="hybrid",
+            limit=MAX_FOUND,
+        )
+        return {hit.skill.pk: MAX_FOUND - place for place, hit in enumerate(result.hits)}
 
     def near(self, content: Content, *, except_key: str = "") -> SkillView | None:
         """Return the nearest near-duplicate among skills of every status and open proposals, or None."""

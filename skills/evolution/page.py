@@ -27,12 +27,13 @@ SETTLE = "settle what it objects to before you call again"
 """The remedy of an error that nothing is known about; any other takes its place."""
 
 _STEP = re.compile(r"(\d+)([.)]) +(?=\S)")
-_BULLET = re.compile(r"[-*+] +(?=\S)")
+_MARKER = re.compile(r"^(?:[-*+]|\d+[.)]) +(?=\S)")
 _HEADING = re.compile(r"#{1,6} +(?=\S)")
 _SECTIONS = {
     ERRORS: re.compile(r"\b(?:errors?|fails?|failures?|refus\w+|troubleshooting)\b", re.IGNORECASE),
     AVOID: re.compile(r"\b(?:avoid|pitfalls?|mistakes?|do not|don't|never)\b", re.IGNORECASE),
 }
+_OTHERWISE = re.compile(r"(?:; else it answers “[^”]*”| from the start)\.?$")
 _CODE = re.compile(r"`([^`]+)`")
 _NEGATION = re.compile(r"\b(?:no|not|never|without|avoid|\w+n['’]t|cannot|stop)\b", re.IGNORECASE)
 SAME_JACCARD = 0.8
@@ -64,8 +65,8 @@ class Page:
         """
         wanted, meaning = words(text), content_words(text)
         for line in self.lines:
-            own = _BULLET.sub("", _STEP.sub("", line, count=1), count=1)
-            if words(own) == wanted:
+            own = _MARKER.sub("", line, count=1)
+            if words(own) == wanted or _advice(own) == _advice(text):
                 return True
             said = content_words(own)
             alike = len(meaning & said) >= SAME_JACCARD * len(meaning | said)
@@ -88,6 +89,7 @@ class Page:
 
         Returns whether the page changed.
         """
+        text = _one_line(text)
         if self.says(text):
             return False
         steps = self.steps()
@@ -118,6 +120,7 @@ class Page:
 
     def add_pitfall(self, text: str) -> bool:
         """Add a line to what is to be avoided; return whether the page changed."""
+        text = _one_line(text)
         if self.says(text):
             return False
         self._add_bullet(AVOID, text)
@@ -130,6 +133,7 @@ class Page:
         changes that were made at once nobody knows which one helped: where one of them is known to help by
         itself, it stands alone.
         """
+        error, remedy = _one_line(error), _one_line(remedy)
         index = self._line_of_error(error)
         start = f"{quoted(error)}: "
         if index is None:
@@ -162,7 +166,7 @@ class Page:
         """Return the line that begins with an error in quotation marks."""
         start = quoted(error)
         for index, line in enumerate(self.lines):
-            if _BULLET.sub("", line, count=1).startswith(f"{start}:"):
+            if _MARKER.sub("", line, count=1).startswith(f"{start}:"):
                 return index
         return None
 
@@ -228,6 +232,10 @@ def section_of(line: str) -> str | None:
     return next((section for section, pattern in _SECTIONS.items() if pattern.search(line)), "")
 
 
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _clauses(tail: str) -> tuple[list[str], str]:
     """Return the remedies and the last resort of an error's line, as they stand behind the error."""
     text = tail.removesuffix(".")
@@ -266,6 +274,11 @@ def _parts(remedy: str) -> frozenset[str]:
 def quoted(error: str) -> str:
     """Return an error as it stands on a page."""
     return f"“{error}”"
+
+
+def _advice(line: str) -> str:
+    """Return what a line tells to do, without what happens otherwise."""
+    return _OTHERWISE.sub("", line)
 
 
 def _decisive(text: str) -> tuple[set[str], bool]:

@@ -38,6 +38,10 @@ _NO_RIGHT = re.compile(
     r"\b(?:(?:permission|access) denied|forbidden|unauthori[sz]ed|not (?:permitted|authori[sz]ed)|40[13])\b",
     re.IGNORECASE,
 )
+_HAND_OVER = re.compile(
+    r"transfer|escalat|human|hand_?o(?:ver|ff)|ticket|follow_?up|on_?call|notify|contact|support|report",
+    re.IGNORECASE,
+)
 _ABOUT_ONESELF = re.compile(r"\b(?:i|i'm|i've|i'd|my|me)\b", re.IGNORECASE)
 
 
@@ -59,6 +63,11 @@ class Remedy:
     error: str
     clause: str
     last_resort: bool = False
+
+    @property
+    def is_advice_to_wait(self) -> bool:
+        """Whether it names nothing that helps."""
+        return self.last_resort or self.clause == SETTLE
 
     def add_to(self, page: Page) -> bool:
         """Write it on the page; return whether that changed anything."""
@@ -101,7 +110,10 @@ def points(experience: ExperienceView) -> list[Point]:
 
 def is_constructive(experience: ExperienceView) -> bool:
     """Return whether an experience says by itself what to do, so that it may found a skill."""
-    return any(not isinstance(point, Pitfall | SayBack) for point in points(experience))
+    return any(
+        not point.is_advice_to_wait if isinstance(point, Remedy) else not isinstance(point, Pitfall | SayBack)
+        for point in points(experience)
+    )
 
 
 def is_failed_call(facts: Facts) -> bool:
@@ -122,12 +134,20 @@ def _of_failed_call(facts: Facts) -> Iterator[Point]:
         case "repeated_call":
             yield Remedy(facts.error, _check(facts))
             yield Pitfall(f"Sending {tool} the same call again unchanged; it was refused again.")
-        case "given_up" if facts.instead and _NO_RIGHT.search(facts.raw_error):
-            yield Remedy(facts.error, f"{DO_NOT_FORCE}, go on with {code(facts.instead)}")
         case "given_up":
-            yield Remedy(facts.error, _check(facts))
-            if facts.instead:
-                yield Remedy(facts.error, f"go on with {code(facts.instead)}", last_resort=True)
+            yield from _of_giving_up(facts)
+
+
+def _of_giving_up(facts: Facts) -> Iterator[Point]:
+    """Say what to look at, and whom to turn to where that is what was done; any other tool is chance."""
+    check = _check(facts)
+    handed_over = f"go on with {code(facts.instead)}" if _HAND_OVER.search(facts.instead) else ""
+    if check == DO_NOT_FORCE and handed_over:
+        yield Remedy(facts.error, f"{check}, {handed_over}")
+        return
+    yield Remedy(facts.error, check)
+    if handed_over:
+        yield Remedy(facts.error, handed_over, last_resort=True)
 
 
 def _of_changes(facts: Facts) -> Iterator[Point]:
@@ -234,7 +254,7 @@ def frame(page: Page, tool: str, experience: ExperienceView) -> bool:
     checked = [leaf_name(change.argument) for change in facts.telling] or list(facts.named)
     outcome = [leaf_name(change.argument) for change in facts.telling if changes_outcome(change)]
     name = code(tool or facts.tool)
-    changed = _widen(page, _CHECK, checked, f"Before you call {name}, check {{}} against the errors below.")
+    changed = _widen(page, _CHECK, checked, f"Before you call {name}, check ", " against the errors below.")
     if not closing_step(page):
         changed |= page.add_step(
             f"When {name} refuses, change what the error objects to before you call it again."
@@ -243,7 +263,8 @@ def frame(page: Page, tool: str, experience: ExperienceView) -> bool:
         page,
         _OUTCOME,
         outcome,
-        "Where a remedy changes the outcome ({}), make sure that it is still what was asked for.",
+        "Where a remedy changes the outcome (",
+        "), make sure that it is still what was asked for.",
     )
     return changed
 
@@ -254,8 +275,8 @@ def closing_step(page: Page) -> str:
     return steps[-1][1] if steps and _CLOSING.match(steps[-1][1]) else ""
 
 
-def _widen(page: Page, pattern: re.Pattern[str], names: list[str], template: str) -> bool:
-    """Add names to the step that lists them; write the step where there is none."""
+def _widen(page: Page, pattern: re.Pattern[str], names: list[str], before: str, behind: str) -> bool:
+    """Add names to the step that lists them between the words before and behind; write it where missing."""
     if not names:
         return False
     for index, text in page.steps():
@@ -263,7 +284,7 @@ def _widen(page: Page, pattern: re.Pattern[str], names: list[str], template: str
             listed = re.findall(r"`([^`]+)`", found[found.lastindex or 1])
             merged = list(dict.fromkeys([*listed, *(code(name, 60)[1:-1] for name in names)]))[:MAX_NAMED]
             return page.replace_step(index, text.replace(found[found.lastindex or 1], _names(merged)))
-    text = template.format(_names(list(dict.fromkeys(names))))
+    text = f"{before}{_names(list(dict.fromkeys(names)))}{behind}"
     return page.add_step(text, before=closing_step(page))
 
 

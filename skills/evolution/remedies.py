@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from skills.distillation import advice
 from skills.distillation.changes import Change, Kind, entries_only_in, leaves, sort_of
-from skills.distillation.wording import code, listing, mentions, value
-from skills.evolution.general import GAP, without_values
+from skills.distillation.wording import code, discreet, listing, mentions, value
+from skills.evolution.general import GAP
 
 NAME = "{name}"
 MAX_CHANGES = 3
@@ -138,9 +138,9 @@ def _is_free_text(change: Change) -> bool:
     return (
         _FREE_TEXT.search(advice.leaf(change)) is not None
         and max(len(before), len(after)) <= MAX_SAMPLE_CHARS
-        and without_values(before) != without_values(after)
+        and discreet(before) != discreet(after)
     )
 
 
 def _sample(text: object) -> str:
-    return code(without_values(str(text)), MAX_SAMPLE_CHARS)
+    return code(discreet(str(text)), MAX_SAMPLE_CHARS)

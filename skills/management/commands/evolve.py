@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from mirix.tenants.commands import OwnerCommand
+from skills.dream import tally_of
 from skills.evolution.curator import evolve
 from skills.evolution.types import EvolutionReport
 from skills.models import RunState, RunTrigger, SkillRevision
@@ -41,13 +42,8 @@ class Command(OwnerCommand):
         except BaseException as error:
             held.end(RunState.FAILED, error=f"{type(error).__name__}: {error}")
             raise
-        counts = {
-            "proposals": report.proposed,
-            "published": report.published,
-            "consumed": len(report.consumed),
-            "budget": report.budget,
-        }
-        held.end(RunState.FINISHED, counts=counts, notes=[asdict(refusal) for refusal in report.refused])
+        notes = [asdict(refusal) for refusal in report.refused]
+        held.end(RunState.FINISHED, counts=tally_of(run_id=held.run_id), notes=notes)
         return report
 
     def _text(self, report: EvolutionReport) -> str:

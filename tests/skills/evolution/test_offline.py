@@ -1,0 +1,256 @@
+"""The offline proposer: whole skills, word for word, and what a second run makes of them."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skills.content import Content
+from skills.evolution.cards import skill_name
+from skills.evolution.clusters import clusters
+from skills.evolution.gates import refusals, size_refusals
+from skills.evolution.offline import OfflineProposer
+from skills.review.validation import content_errors
+from tests.skills.evolution.experiences import ABSENT, corrected, failed, skill, view
+
+PROPOSER = OfflineProposer()
+
+
+def create(*rows) -> Content:
+    (operation,) = PROPOSER.propose(rows, [])
+    assert operation.action == "create"
+    assert set(operation.experience_ids) == {row.id for row in rows}
+    return operation.content
+
+
+def test_a_skill_about_a_tool():
+    request = "Could you change the payment of my order 77812, please?"
+    content = create(
+        failed("amount must be a number", ("amount", "12.50", 12.5), request=request),
+        failed("balance is not enough", ("method", "gift_card_11", "credit_card_22"), request=request),
+        failed("balance is not enough", instead="hand_over_to_human"),
+    )
+
+    assert content == Content(
+        name="pay-order",
+        description=(
+            "How to call `pay_order` so that it succeeds: "
+            "what to mind before the call and what to do about its errors. "
+            "Use when you call `pay_order`, for requests such as “change the payment of my order” "
+            "or when it answers “balance is not enough” or “amount must be a number”."
+        ),
+        instructions=(
+            "1. When you call `pay_order`, pass `amount` as a number; "
+            "else it answers “amount must be a number”.\n"
+            "2. Before you call `pay_order`, check `method` against the errors below.\n"
+            "3. When `pay_order` refuses, change what the error objects to before you call it again.\n"
+            "\n"
+            "## When it answers with an error\n"
+            "- “balance is not enough”: use a `credit_card_…` as `method`; "
+            "if nothing helps, go on with `hand_over_to_human`."
+        ),
+        triggers=[
+            "change the payment of my order",
+            "pay_order",
+            "balance is not enough",
+            "amount must be a number",
+        ],
+    )
+
+
+def test_a_skill_about_a_task():
+    request = "I'd like to get a refund for the insurance I bought."
+    said = "I don't want to cancel the flight, just the insurance."
+    content = create(
+        corrected(said, topic="task:refund-insurance", request=request),
+        corrected("Again: just the insurance!", topic="task:refund-insurance"),
+    )
+
+    assert content == Content(
+        name="refund-insurance",
+        description=(
+            "What earlier sessions taught about “refund insurance”. "
+            "Use for requests such as “get a refund for the insurance I bought”."
+        ),
+        instructions=(
+            "1. Before you act, say back what you understood: users had to correct it.\n"
+            "\n"
+            "## Avoid\n"
+            f"- A misreading that a user had to correct: “{said}”\n"
+            "- A misreading that a user had to correct: “Again: just the insurance!”"
+        ),
+        triggers=["get a refund for the insurance I bought"],
+    )
+
+
+def test_a_second_run_edits_what_exists():
+    first = create(failed("balance is not enough", ("method", "gift_card_11", "credit_card_22")))
+    new = failed("card has expired", ("method", "credit_card_22", "credit_card_33"))
+
+    (edit,) = PROPOSER.propose([new], [skill(first)])
+
+    assert (edit.action, edit.experience_ids) == ("edit", (new.id,))
+    assert edit.content.instructions == first.instructions + "\n- “card has expired”: use another `method`."
+    assert edit.content.description == first.description.replace(
+        "“balance is not enough”.", "“balance is not enough” or “card has expired”."
+    )
+    assert edit.content.triggers == [*first.triggers, "card has expired"]
+    assert edit.content.name == first.name
+
+
+def test_the_same_lesson_of_another_session_is_support_and_no_edit():
+    change = ("method", "gift_card_11", "credit_card_22")
+    first = create(failed("balance is not enough", change))
+    again = failed("balance is not enough", ("method", "gift_card_98", "credit_card_76"))
+
+    (operation,) = PROPOSER.propose([again], [skill(first)])
+
+    assert (operation.action, operation.content, operation.experience_ids) == ("confirm", first, (again.id,))
+
+
+def test_a_confirmed_call_is_support():
+    first = create(failed("balance is not enough", ("method", "gift_card_11", "credit_card_22")))
+    worked = view(details={"pattern": "user_confirmation", "steps": ["pay_order"]})
+
+    assert [item.action for item in PROPOSER.propose([worked], [skill(first)])] == ["confirm"]
+    assert PROPOSER.propose([worked], []) == []
+
+
+def test_a_skill_of_a_person_about_the_tool_is_edited_under_its_own_name():
+    own = Content(
+        name="settle-orders",
+        description="Settles an order with `pay_order`.",
+        instructions="Be kind.\n\n1. Read the amount back.",
+    )
+    change = ("method", "gift_card_11", "credit_card_22")
+
+    (edit,) = PROPOSER.propose([failed("no funds", change)], [skill(own)])
+
+    assert edit.content.name == "settle-orders"
+    assert edit.content.instructions.startswith("Be kind.\n\n1. Read the amount back.\n2. Before you call")
+    assert PROPOSER.propose([failed("no funds", change)], [skill(edit.content)])[0].action == "confirm"
+
+
+def test_large_changes_come_in_steps_that_pass_the_gates():
+    first = create(failed("balance is not enough", ("method", "gift_card_11", "credit_card_22")))
+    rows = [
+        failed(f"{word} is not accepted for this order because of rule {word} " * 3, ("method", "a1", "b2"))
+        for word in ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel")
+    ]
+    operations = PROPOSER.propose(rows, [skill(first)])
+
+    assert len(operations) > 1
+    text = first
+    for operation in operations:
+        assert operation.target is not None
+        assert operation.target.content == text
+        assert refusals(before=text, after=operation.content, experiences=rows) == []
+        text = operation.content
+    cited = [item for operation in operations for item in operation.experience_ids]
+    assert sorted(cited) == sorted(row.id for row in rows)
+
+
+def test_what_waits_for_more():
+    wish = corrected("Just the insurance, not the flight.", topic="task:refund-insurance")
+    other = corrected("Only the insurance.", topic="task:refund-insurance")
+    rule = corrected("Use the other form instead of this one.", topic="task:refund-insurance")
+    unexplained = failed("Message error")
+
+    assert not PROPOSER.is_ready([wish], [])
+    assert PROPOSER.is_ready([wish, other], [])
+    assert PROPOSER.is_ready([rule], [])
+    assert PROPOSER.is_ready([wish], [skill(create(wish, other))])
+    assert not PROPOSER.is_ready([unexplained], [])
+    assert PROPOSER.is_ready([unexplained, failed("no funds", ("card", ABSENT, "x1"))], [])
+    assert not PROPOSER.is_ready([], [])
+
+
+def test_names_of_skills():
+    assert skill_name("tool:update_reservation_flights") == "update-reservation-flights"
+    assert skill_name("tool:getUserById") == "get-user-by-id"
+    assert skill_name("tool:mcp__github.create/issue") == "mcp-github-create-issue"
+    assert skill_name("task:change passenger name") == "change-passenger-name"
+    assert skill_name("tool:支払い") == "lessons-99aedd2b"
+    assert len(skill_name("tool:" + "a_very_long_name" * 20)) <= 64
+
+
+PATTERNS = [
+    "changed_arguments",
+    "retried_call",
+    "repeated_call",
+    "given_up",
+    "user_correction",
+    "user_confirmation",
+    "self_correction",
+]
+text = st.text(max_size=80)
+words = st.sampled_from(["refund the order", "I need to pay with another card", "don't do that", "…", ""])
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=6,
+)
+paths = st.sampled_from(["card", "flights[0].date", "a.b", ""])
+change = st.fixed_dictionaries({"argument": paths | json}, optional={"before": json, "after": json})
+details = st.dictionaries(text, json, max_size=3) | st.fixed_dictionaries(
+    {
+        "pattern": st.sampled_from(PATTERNS) | json,
+        "tool": st.just("pay_order") | text,
+        "error": text | words | json,
+    },
+    optional={
+        "error_pattern": text | words | json,
+        "changes": st.lists(change | json, max_size=4) | json,
+        "telling": st.lists(paths, max_size=2) | json,
+        "named": st.lists(text, max_size=2) | json,
+        "between": st.lists(text, max_size=2) | json,
+        "steps": st.lists(text, max_size=3) | json,
+        "instead": text | st.just("transfer_to_human") | json,
+        "request": words | text | json,
+        "said": words | text | json,
+    },
+)
+rows = st.builds(
+    view,
+    id=st.uuids().map(str),
+    session_id=st.sampled_from(["s-1", "s-2"]),
+    topic=st.sampled_from(["tool:pay_order", "task:refund-the-order", ""]) | text,
+    title=text | words,
+    content=text | words,
+    quote=text | words,
+    details=details,
+    experience_type=st.sampled_from(["worth_learning", "worth_avoiding"]),
+    importance=st.floats(0, 1),
+    credibility=st.floats(0, 1),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(rows, max_size=6, unique_by=lambda row: row.id))
+def test_any_experiences_give_valid_skills_and_the_same_again_changes_nothing(experiences):
+    for cluster in clusters(experiences):
+        operations = PROPOSER.propose(cluster.experiences, [])
+        assert len(operations) <= 1
+        for operation in operations:
+            assert content_errors(operation.content) == {}
+            assert size_refusals(None, operation.content, PROPOSER.limits) == []
+            again = PROPOSER.propose(cluster.experiences, [skill(operation.content)])
+            assert [item.action for item in again] == ["confirm"]
+            assert set(again[0].experience_ids) == set(operation.experience_ids)
+
+
+@settings(deadline=None)
+@given(st.lists(rows, min_size=2, max_size=6, unique_by=lambda row: row.id), text)
+def test_edits_of_any_text_pass_the_gates_in_their_order(experiences, prose):
+    own = Content(name="pay-order", description="Pays with `pay_order`.", instructions=prose or "Pay.")
+    target = skill(own)
+    for cluster in clusters(experiences):
+        now = target.content
+        for operation in PROPOSER.propose(cluster.experiences, [target]):
+            if operation.action == "create":
+                continue
+            assert operation.target is not None
+            assert operation.target.content == now
+            assert operation.experience_ids
+            if not size_refusals(now, operation.content, PROPOSER.limits):
+                now = operation.content
