@@ -19,6 +19,7 @@ from conversations.models import History, SessionTag
 from mirix.api.authentication import principal_of
 from mirix.api.errors import Conflict
 from mirix.tenants.models import Permission
+from mirix.tenants.services import client_of
 from mirix.text import clean_text
 
 MAX_KEY_CHARS = 255
@@ -89,7 +90,8 @@ class AddRequest(StrictBody):
         required=False,
         allow_null=True,
         max_length=256,
-        help_text="Your own id of the end user; omitted: the client's default end user.",
+        help_text="Your own id of the end user; omitted: the client's default end user. Members must name "
+        "one.",
     )
     session_tag = serializers.ChoiceField(
         SessionTag.choices,
@@ -205,7 +207,7 @@ class _AddView(APIView):
         owner = owner_to_write(request, body.validated_data.get("user_id"))
         try:
             accepted = accept(
-                client=principal_of(request).client,
+                client=client_of(principal=principal_of(request)),
                 owner=owner,
                 envelope=envelope,
                 wait=self.wait,

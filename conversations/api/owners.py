@@ -15,7 +15,7 @@ from mirix.tenants.services import get_or_create_end_user
 USER_ID = OpenApiParameter(
     "user_id",
     OpenApiTypes.STR,
-    description="Your own id of the end user; omitted: the client's default end user.",
+    description="Your own id of the end user; omitted: the client's default end user. Members must name one.",
 )
 
 
@@ -27,7 +27,7 @@ def owner_to_read(request: Request, body_user_id: str | None = None) -> Owner | 
 def owner_to_write(request: Request, body_user_id: str | None = None) -> Owner:
     """Return the owner a request names; the end user is made on first use."""
     principal = principal_of(request)
-    user_id = _user_id(request, body_user_id) or principal.client.default_user_id
+    user_id = principal.named_user(_user_id(request, body_user_id))
     end_user = get_or_create_end_user(organization=principal.organization, user_id=user_id)
     return Owner(organization=principal.organization, end_user=end_user)
 

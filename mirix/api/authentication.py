@@ -32,6 +32,6 @@ class ApiKeyAuthentication(BaseAuthentication):
 
 
 def principal_of(request: Request) -> Principal:
-    """Return who calls; for views behind `KeyPermission`, where there always is one."""
+    """Return who calls; for views behind `CallerPermission`, where there always is one."""
     assert isinstance(request.auth, Principal)
     return request.auth

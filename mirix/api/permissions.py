@@ -1,4 +1,4 @@
-"""What a caller may do: each view names the permission its key must have."""
+"""What a caller may do: each view names the permission its caller must have."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING, Any
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from mirix.tenants.models import Permission
-from mirix.tenants.principal import Principal
+from mirix.tenants.models import Permission, Role
+from mirix.tenants.principal import DECIDING_ROLES, PERMISSION_OF_ROLE, RANK, Principal
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 
-class KeyPermission(BasePermission):
+class CallerPermission(BasePermission):
     """Require the view's `required_permission`; without one, reading needs `read` and the rest `write`.
 
-    `required_permission` is a `Permission`, or a dict from action name to `Permission` on a viewset.
+    `required_permission` is a `Permission`, or a dict from action name to `Permission` on a viewset. A key
+    carries its permission, a member has that of the role.
     """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        """Return whether the caller's key covers this request; the message names what it would need."""
+        """Return whether the caller may do this; the message names what it would need."""
         if not isinstance(request.auth, Principal):
             return False
         required = self._required(request, view)
-        self.message = (
-            f"This needs a key with the permission “{required}”; this key may “{request.auth.permission}”."
-        )
+        self.message = _refusal(request.auth, required)
         return request.auth.may(required)
 
     @staticmethod
@@ -38,3 +37,30 @@ class KeyPermission(BasePermission):
         if declared is not None:
             return str(declared)
         return str(Permission.READ if request.method in SAFE_METHODS else Permission.WRITE)
+
+
+class MayReview(BasePermission):
+    """Let people decide whose role says so; no key ever does."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Return whether the caller may decide on proposals."""
+        if not isinstance(request.auth, Principal):
+            return False
+        self.message = (
+            _needs_role(request.auth, DECIDING_ROLES)
+            if request.auth.role
+            else "Decisions are for members; a key may not decide."
+        )
+        return request.auth.may_review
+
+
+def _refusal(caller: Principal, required: str) -> str:
+    if caller.role:
+        enough = {role for role, has in PERMISSION_OF_ROLE.items() if RANK[has] >= RANK[required]}
+        return _needs_role(caller, enough)
+    return f"This needs a key with the permission “{required}”; this key may “{caller.permission}”."
+
+
+def _needs_role(caller: Principal, roles: frozenset[str] | set[str]) -> str:
+    names = " or ".join(role for role in Role.values if role in roles)
+    return f"This needs the role {names}; yours is {caller.role}."

@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from mirix.api.authentication import principal_of
 from mirix.tenants.models import EndUser
-from mirix.tenants.selectors import find_owner
+from mirix.tenants.selectors import find_owner_of
 from mirix.tenants.services import get_or_create_end_user
 
 
@@ -18,7 +18,9 @@ class EndUserRequest(serializers.Serializer):
     """Body of `/users/create_or_get`."""
 
     user_id = serializers.CharField(
-        max_length=256, required=False, help_text="Your own id of the user; omitted: the client's default."
+        max_length=256,
+        required=False,
+        help_text="Your own id of the user; omitted: the client's default. Members must name one.",
     )
     name = serializers.CharField(max_length=256, required=False, allow_blank=True, default="")
 
@@ -50,8 +52,8 @@ class EndUserView(APIView):
         principal = principal_of(request)
         body = EndUserRequest(data=request.data)
         body.is_valid(raise_exception=True)
-        user_id = body.validated_data.get("user_id") or principal.client.default_user_id
-        known = find_owner(principal=principal, user_id=user_id)
+        user_id = principal.named_user(body.validated_data.get("user_id"))
+        known = find_owner_of(organization=principal.organization, user_id=user_id)
         end_user = (
             known.end_user
             if known

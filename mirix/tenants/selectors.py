@@ -7,14 +7,13 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from mirix.tenants.models import ApiKey, EndUser, Membership, Organization, OrganizationSettings, Role
+from mirix.tenants.models import ApiKey, EndUser, Membership, Organization, OrganizationSettings
 from mirix.tenants.owners import Owner
-from mirix.tenants.principal import Principal
+from mirix.tenants.principal import DECIDING_ROLES, Principal
 from mirix.tenants.services import hash_key
 from mirix.text import clean_text
 
 LAST_USED_STEP = timedelta(minutes=1)
-DECIDING_ROLES = frozenset({Role.REVIEWER.value, Role.ADMINISTRATOR.value})
 
 
 def find_organization(*, name: str) -> Organization | None:
@@ -27,11 +26,10 @@ def find_organization(*, name: str) -> Organization | None:
 def find_owner(*, principal: Principal, user_id: str | None) -> Owner | None:
     """Return the owner that a request names: its `user_id`, else the client's default end user.
 
-    None when this organization knows no such end user; whether another one does is not visible.
+    None when this organization knows no such end user; whether another one does is not visible. Raises
+    `ValidationError` as `Principal.named_user` does.
     """
-    return find_owner_of(
-        organization=principal.organization, user_id=user_id or principal.client.default_user_id
-    )
+    return find_owner_of(organization=principal.organization, user_id=principal.named_user(user_id))
 
 
 def find_owner_of(*, organization: Organization, user_id: str) -> Owner | None:
@@ -66,6 +64,4 @@ def find_principal(*, key: str) -> Principal | None:
     now = timezone.now()
     if row.last_used_at is None or now - row.last_used_at > LAST_USED_STEP:
         ApiKey.objects.filter(pk=row.pk).update(last_used_at=now)
-    return Principal(
-        organization=row.organization, client=row.client, permission=row.permission, key_id=row.pk
-    )
+    return Principal.of_key(row)

@@ -15,10 +15,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from mirix.tenants.models import ApiKey, Client, EndUser, Membership, Organization, Permission, Role
+from mirix.tenants.principal import Principal
 from mirix.text import clean_text
 
 SECRET_BYTES = 32
 PREFIX_CHARS = 11
+MEMBERS_CLIENT = "members"
+"""The client that stands for people: what they add by hand belongs to it."""
 
 
 def hash_key(key: str) -> str:
@@ -49,6 +52,14 @@ def get_or_create_client(*, organization: Organization, name: str) -> tuple[Clie
         return known, False
     _check_length("name", name, 128)
     return Client.objects.get_or_create(organization=organization, name=name)
+
+
+def client_of(*, principal: Principal) -> Client:
+    """Return the client that a caller's writes belong to; for people, one of their own, made on first use."""
+    if principal.client is not None:
+        return principal.client
+    client, _ = get_or_create_client(organization=principal.organization, name=MEMBERS_CLIENT)
+    return client
 
 
 @transaction.atomic

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from mirix.admin_base import organization_ids, roles
-from mirix.tenants.selectors import DECIDING_ROLES
+from mirix.tenants.principal import DECIDING_ROLES
 from skills.models import RevisionState, SkillRevision
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
 

@@ -35,7 +35,9 @@ class DreamQuery(serializers.Serializer):
     """Query parameters of `/memory/auto_dream`."""
 
     user_id = serializers.CharField(
-        max_length=256, required=False, help_text="Your own id of the user; omitted: the client's default."
+        max_length=256,
+        required=False,
+        help_text="Your own id of the user; omitted: the client's default. Members must name one.",
     )
     wait = serializers.IntegerField(
         min_value=0,

@@ -98,12 +98,14 @@ class OwnerSearchQuery(SearchQuery):
     """The parameters of a search in one end user's skills."""
 
     user_id = serializers.CharField(
-        required=False, allow_blank=True, help_text="Your own id of the user; omitted: the client's default."
+        required=False,
+        allow_blank=True,
+        help_text="Your own id of the user; omitted: the client's default. Members must name one.",
     )
 
 
 class OrganizationSearchQuery(SearchQuery):
-    """The parameters of a search in all of the organization's skills; the key says which organization."""
+    """The parameters of a search in all skills of the organization that the credential names."""
 
     client_id = serializers.CharField(required=False, allow_blank=True, help_text="Accepted and not used.")
     org_id = serializers.CharField(required=False, allow_blank=True, help_text="Accepted and not used.")
@@ -185,7 +187,7 @@ class OrganizationSearchAnswerSerializer(SearchAnswerSerializer):
     """What a search across an organization answers."""
 
     results = OrganizationSearchRowSerializer(many=True)
-    client_id = serializers.CharField()
+    client_id = serializers.CharField(allow_null=True, help_text="Null for members.")
     organization_id = serializers.CharField()
     filter_tags = serializers.DictField(allow_null=True)
 
@@ -233,7 +235,7 @@ class OrganizationSearchView(APIView):
         return Response(
             answer
             | {
-                "client_id": principal.client.pk,
+                "client_id": principal.client.pk if principal.client else None,
                 "organization_id": principal.organization.pk,
                 "filter_tags": asked.get("filter_tags"),
             }
