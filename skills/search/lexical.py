@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import QuerySet
 
@@ -32,7 +33,7 @@ from skills.search.analysis import is_stop_word, query_terms
 K1 = 1.2
 B = 0.75
 FIELD_WEIGHTS = {"name": 2.0, "triggers": 1.5, "description": 1.0, "instructions": 0.5}
-MAX_QUERY_TERMS = 64
+MAX_QUERY_TERMS = 32
 
 # The names in these come from the models and the constants above; every value is a parameter. The postings
 # are read in an order that no statistics can mislead: term by term, each from its place in one index.
@@ -48,15 +49,15 @@ WITH corpus AS MATERIALIZED (
         SELECT document_id, {frequencies}, {having}
         FROM {postings} WHERE {scope} AND term = asked.term
     ) AS posting
+    WHERE {eligible}
     GROUP BY document_id
 )
 {lists}
 """
 BEST = """(
-    SELECT {number}, skill_id, score, (SELECT count(score_0) FROM score WHERE {eligible}) FROM (
-        SELECT document_id, score_{number} AS score
-        FROM score WHERE score_{number} IS NOT NULL AND {eligible}
-        ORDER BY score_{number} DESC, document_id LIMIT %s
+    SELECT {number}, skill_id, score, (SELECT count(score_0) FROM score) FROM (
+        SELECT document_id, score_{number} AS score FROM score
+        WHERE score_{number} IS NOT NULL ORDER BY score_{number} DESC, document_id LIMIT %s
     ) AS best JOIN {documents} ON id = document_id ORDER BY score DESC, document_id
 )"""
 # As an expression and not a join, so that the rows are looked up in one hash.
@@ -86,14 +87,18 @@ def rank(
     scores the older skill comes first. `eligible` narrows what is found, not the statistics of the scope.
     """
     terms = query_terms(query, MAX_QUERY_TERMS)
+    try:
+        only, only_values = _eligible(eligible)
+    except EmptyResultSet:  # Django sees by itself that nothing can match
+        terms = {}
     if not terms:
         return Ranking(lanes=[[] for _ in lanes], total=0)
     tables = {"documents": SkillDocument._meta.db_table, "postings": SkillPosting._meta.db_table}
     scope, scope_values = _scope(organization, owner)
-    only, only_values = _eligible(eligible, tables)
     statement = STATEMENT.format(
         **tables,
         scope=scope,
+        eligible=only,
         slopes=", ".join(
             f"coalesce({B} / nullif(avg({field}_length), 0), 0)::float8 AS {field}_slope"
             for field in FIELD_WEIGHTS
@@ -109,16 +114,14 @@ def rank(
             for number, lane in enumerate(lanes)
         ),
         scores=", ".join(_score(number, lane) for number, lane in enumerate(lanes)),
-        lists=" UNION ALL ".join(
-            BEST.format(number=number, eligible=only, **tables) for number in range(len(lanes))
-        ),
+        lists=" UNION ALL ".join(BEST.format(number=number, **tables) for number in range(len(lanes))),
     )
     asked: list[list[Any]] = [list(terms), list(terms.values()), _finds(terms)]
-    best_values = [*only_values, *only_values, depth] * len(lanes)
+    values = [*scope_values, *asked, *scope_values, *only_values, *[depth] * len(lanes)]
     found: dict[int, list[tuple[str, float]]] = defaultdict(list)
     total = 0
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*scope_values, *asked, *scope_values, *best_values])
+        cursor.execute(statement, values)
         for number, skill_id, score, of_first in cursor.fetchall():
             found[number].append((skill_id, score))
             total = of_first
@@ -141,11 +144,11 @@ def _scope(organization: Organization, owner: Owner | None) -> tuple[str, list[A
     return "organization_id = %s AND end_user_id = %s", [owner.organization.pk, owner.end_user.pk]
 
 
-def _eligible(eligible: QuerySet[Skill] | None, tables: dict[str, str]) -> tuple[str, Sequence[Any]]:
+def _eligible(eligible: QuerySet[Skill] | None) -> tuple[str, Sequence[Any]]:
     if eligible is None:
         return "true", []
     sql, values = eligible.values("pk").query.sql_with_params()
-    return ELIGIBLE.format(documents=tables["documents"], skills=sql), values
+    return ELIGIBLE.format(documents=SkillDocument._meta.db_table, skills=sql), values
 
 
 def _finds(terms: Iterable[str]) -> list[bool]:

@@ -33,7 +33,7 @@ class Corpus:
         }
 
     def rank(self, query: str, fields: tuple[str, ...] = tuple(WEIGHTS)) -> list[tuple[str, float]]:
-        terms = query_terms(query, 64)
+        terms = query_terms(query, 32)
         finding = [term for term in terms if not is_stop_word(term)] or list(terms)
         scores: dict[str, float] = defaultdict(float)
         found = set()

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
-import pytest
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
-from skills.models import SkillDocument, SkillPosting
+import pytest
+from django.db import connection, transaction
+
+from skills.models import Skill, SkillDocument, SkillPosting
 from skills.search.index import index_skill, rebuild, remove_skill
 from tests.factories import make_content, make_skill
 
@@ -83,12 +87,49 @@ def test_a_removed_skill_is_gone_and_removing_it_again_is_nothing(owner):
     assert SkillDocument.objects.get().skill == other
 
 
-def test_a_deleted_skill_takes_its_postings_along(owner):
+@pytest.mark.parametrize("erased", ["skill", "end_user", "organization"])
+def test_postings_go_with_whatever_they_belong_to(owner, stranger, erased):
+    skill, foreign = make_card_skill(owner), make_card_skill(stranger)
+    index_skill(skill)
+    index_skill(foreign)
+    {"skill": skill, "end_user": owner.end_user, "organization": owner.organization}[erased].delete()
+    assert set(SkillPosting.objects.values_list("document__skill", flat=True)) == {foreign.pk}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_writers_at_once_the_later_one_indexes_what_both_have_written(owner):
     skill = make_card_skill(owner)
     index_skill(skill)
-    type(skill).objects.filter(pk=skill.pk).update(current_revision=None)
-    skill.delete()
-    assert not SkillPosting.objects.exists()
+    locked, waiting = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with transaction.atomic():
+            Skill.objects.filter(pk=skill.pk).update(instructions="Refund")
+            index_skill(skill)
+            locked.set()
+            waiting.wait(timeout=10)
+        connection.close()
+
+    def second() -> None:
+        locked.wait(timeout=10)
+        waiting.set()
+        index_skill(skill)  # waits for the first one's lock
+        connection.close()
+
+    with ThreadPoolExecutor() as threads:
+        for writer in [threads.submit(first), threads.submit(second)]:
+            writer.result()
+    assert postings(skill)["refund"] == (0, 0, 0, 1)
+    assert "it" not in postings(skill)
+    assert SkillDocument.objects.count() == 1
+
+
+def test_indexing_anew_keeps_a_documents_number(owner):
+    skill = make_card_skill(owner)
+    index_skill(skill)
+    number = SkillDocument.objects.get().pk
+    rebuild()
+    assert SkillDocument.objects.get().pk == number
 
 
 def test_rebuild_indexes_the_active_and_drops_the_rest(owner, stranger, monkeypatch):

@@ -160,6 +160,7 @@ def test_filter_tags_narrow_every_method(owner, method):
         )
         assert [hit.skill.name for hit in result.hits] == ["card"]
         assert result.total_count == 1
+        assert names(owner, query, method=method, filter_tags={"desk": {"$in": []}}) == []
 
 
 @pytest.mark.parametrize("method", METHODS)
