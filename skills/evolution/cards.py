@@ -23,6 +23,7 @@ from skills.evolution.words import content_words
 MAX_DESCRIBED_ERRORS = 4
 MAX_DESCRIPTION_CHARS = 900
 MAX_PHRASES = 5
+MAX_FOREIGN_PHRASES = 2
 MAX_TRIGGER_CHARS = 160
 SAME_PHRASE = 0.6
 
@@ -109,16 +110,15 @@ def errors_of(experiences: Iterable[ExperienceView]) -> list[str]:
 def phrases_of(topic: str, experiences: Iterable[ExperienceView]) -> list[str]:
     """Return what users asked for, in their words without their values; like requests once.
 
-    Those that share most words with the topic come first; those that only make sense after what was said
-    before them are left out, and so is what has nothing to do with a tool.
+    Those that share most words with the topic come first, and of those that share none only a few stay;
+    what only makes sense after something said before it is left out.
     """
-    kind, name = topic_parts(topic)
-    subject = content_words(name)
+    subject = content_words(topic_parts(topic)[1])
     requests = dict.fromkeys(Facts.of(experience).request for experience in experiences)
     phrases = [phrase for phrase in map(phrase_of, requests) if phrase and not leans_on_context(phrase)]
-    if kind == "tool" and len(subject) > 1:
-        phrases = [phrase for phrase in phrases if subject & content_words(phrase)]
     phrases.sort(key=lambda phrase: -len(subject & content_words(phrase)))
+    akin = [phrase for phrase in phrases if subject & content_words(phrase)]
+    phrases = akin + phrases[len(akin) :][:MAX_FOREIGN_PHRASES]
     found: list[str] = []
     for phrase in phrases:
         if not _is_known(phrase, map(content_words, found)):

@@ -34,10 +34,13 @@ _TAIL = re.compile(
 _BRACKETED_GAP = re.compile(rf" ?\([^()]*{GAP}[^()]*\)")
 _POLITE = re.compile(r",? ?\b(?:please|thanks|thank you|if (?:possible|that helps|you can))$", re.IGNORECASE)
 _FILLER = re.compile(r"^(?:(?:please|kindly|just|also|go ahead and) )+", re.IGNORECASE)
+_POINTING_END = re.compile(
+    rf" {_BEFORE_GAP} (?:it|them|this|that|these|those|the same)(?: \w+)?$", re.IGNORECASE
+)
 _LOOSE_END = re.compile(
     r"(?: (?:on|from|to|for|at|in|by|with|of|through|via|and|or|the|a|an))+$", re.IGNORECASE
 )
-_DEICTIC = re.compile(r"\b(?:it|its|them|that|this|these|those|there|one|same|again)\b", re.IGNORECASE)
+_DEICTIC = re.compile(r"\b(?:it|its|them|that|this|these|those|there|the one|same|again)\b", re.IGNORECASE)
 
 # What stands in an error and is of that day alone: quoted names, paths, a named thing at the end, amounts.
 _QUOTED_NAME = re.compile(r"(?<!\w)(['\"‘’])(?=[^'\"‘’]*\w)[\w./@:~ -]{1,80}\1(?!\w)")
@@ -48,7 +51,7 @@ _AMOUNT = re.compile(r"(?<![\w.,-])\d{4,}(?:\.\d+)?(?!\w)|(?<![\w.,-])\d+\.\d{2}
 _LEAD = re.compile(
     r"^(?:(?:hi|hello|hey|yes|no|ok|okay|sure|great|thanks|thank you|also|so|well|actually|alright|and|but"
     r"|please|sorry|go ahead and|unfortunately|i understand(?: that)?|in that case)\b[,.!: ]+)*"
-    r"(?:.{0,80}?\b(?:i(?:'d| would) (?:really |also |still )?(?:like|love|prefer) (?:you )?"
+    r"(?:[^.!?]{0,80}?\b(?:i(?:'d| would) (?:really |also |still )?(?:like|love|prefer) (?:you )?"
     r"(?:to (?:have )?)?"
     r"|i(?:'m| am) (?:looking|trying|hoping|calling|here|writing) (?:to|for|about|in order to) "
     r"|i (?:really |also |just |still )?(?:need|want|wanted|have) (?:some |your )?(?:help |assistance )?"
@@ -97,13 +100,13 @@ def phrase_of(request: str) -> str:
         previous, text = text, _TAIL.sub("", text)
     text = re.sub(rf"\s*{GAP}\s*", " ", text)
     text = re.sub(r"\s+([,.;:!?])", r"\1", " ".join(text.split()))
-    text = re.split(r"(?<=[a-z])[.!](?:\s|$)|[?](?:\s|$)", text, maxsplit=1)[0]
+    text = re.split(r"(?<=\w\w)[.!](?:\s|$)|[?](?:\s|$)", text, maxsplit=1)[0]
     text = _POLITE.sub("", text.strip(" ,;:-–.!?\"'“”"))
-    text = _LOOSE_END.sub("", text)
+    text = _LOOSE_END.sub("", _POINTING_END.sub("", text))
     text = inert(text, MAX_PHRASE_CHARS).rstrip("…").rstrip(" ,")
     if len(text.split()) < 3 or len(content_words(text)) < 2:
         return ""
-    return text[:1].lower() + text[1:] if not text[:2].isupper() else text
+    return text if re.match(r"[A-Z]{2}|I\b", text) else text[:1].lower() + text[1:]
 
 
 def leans_on_context(phrase: str) -> bool:

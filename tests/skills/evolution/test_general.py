@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills.evolution.general import phrase_of, without_names, without_particulars, without_values
+from skills.evolution.general import (
+    leans_on_context,
+    phrase_of,
+    without_names,
+    without_particulars,
+    without_values,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +77,24 @@ def test_any_text_gives_one_line_and_a_general_text_stays_as_it_is(text):
     assert "\n" not in phrase
     once = without_particulars(text)
     assert without_particulars(once) == once
+
+
+@pytest.mark.parametrize(
+    ("request_", "phrase"),
+    [
+        (
+            "Could you please search for alternative flights for that segment?",
+            "search for alternative flights",
+        ),
+        ("I'll take the window seat. Could you proceed?", "I'll take the window seat"),
+        ("Please add one checked bag as well.", "add one checked bag as well"),
+    ],
+)
+def test_what_points_back_is_cut_where_it_stands_at_the_end(request_, phrase):
+    assert phrase_of(request_) == phrase
+    assert not leans_on_context(phrase)
+
+
+def test_a_phrase_that_points_back_leans_on_context():
+    assert leans_on_context("restart it and look again")
+    assert not leans_on_context("restart the payment service")
