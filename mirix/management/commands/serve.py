@@ -133,6 +133,8 @@ def _web(descriptor: int) -> list[str]:
         *(sys.executable, "-m", "gunicorn", "mirix.wsgi", "--bind", f"fd://{descriptor}"),
         *("--worker-class", "gthread", "--threads", "8", "--graceful-timeout", "10"),
         *("--log-level", "warning", "--no-control-socket"),
+        # A question of 2,000 characters of Chinese is a line of 18,000 bytes.
+        *("--limit-request-line", "0"),
     ]
 
 
