@@ -46,6 +46,7 @@ from skills.review.proposals import propose
 from skills.review.publishing import approve
 from skills.review.tags import shared_tags
 from skills.selectors.experiences import pending_experiences
+from skills.selectors.runs import refused_lately
 
 MAX_EXPERIENCES = 50
 MAX_POOL = 1_000
@@ -123,6 +124,7 @@ class _Evolution:
         self.consumed: list[str] = []
         self.refused: list[Refusal] = []
         self.spent = 0
+        self.waiting = 0
 
     def run(self) -> EvolutionReport:
         """Do all of it."""
@@ -130,9 +132,14 @@ class _Evolution:
         self.views = {view.id: view for cluster in batch for view in cluster.experiences}
         avoid = sum(view.experience_type == ExperienceType.WORTH_AVOIDING for view in self.views.values())
         budget = edit_budget(avoid=avoid, learn=len(self.views) - avoid, rule=budget_rule())
-        if budget > 0:
-            for operation in self._operations(batch):
-                self._attempt(operation, budget)
+        for operation in self._operations(batch) if budget > 0 else ():
+            if operation.action == "confirm" or self.spent < budget:
+                self._attempt(operation)
+            else:
+                self.waiting += 1
+        if self.waiting:
+            operations = "one operation waits" if self.waiting == 1 else f"{self.waiting} operations wait"
+            self.refused.append(Refusal(reason=f"The budget of {budget} is used up; {operations}."))
         return EvolutionReport(
             proposed=list(self.proposed.values()),
             published=list(self.published.values()),
@@ -142,8 +149,13 @@ class _Evolution:
         )
 
     def _batch(self) -> list[Cluster]:
-        """Return the topics that are ready, with the weightiest 50 experiences of all of them."""
+        """Return the topics that are ready, with the weightiest 50 experiences of all of them.
+
+        What the last run refused stands at the end of the line, so that it cannot hold up the rest for ever.
+        """
         pool = [_view(experience) for experience in pending_experiences(owner=self.owner)[:MAX_POOL]]
+        refused = refused_lately(owner=self.owner)
+        pool.sort(key=lambda view: view.id in refused)
         ready = [
             cluster
             for cluster in clusters(pool)
@@ -166,10 +178,10 @@ class _Evolution:
     def _candidates(self, cluster: Cluster) -> list[SkillView]:
         return self.library.candidates(cluster.topic, cluster.experiences)
 
-    def _attempt(self, operation: Operation, budget: int) -> None:
+    def _attempt(self, operation: Operation) -> None:
         """Write one operation, or note why not."""
         try:
-            self._write(self._admitted(operation, budget))
+            self._write(self._admitted(operation))
         except (_Refused, ReviewError) as refusal:
             self.refused.append(
                 Refusal(
@@ -181,10 +193,8 @@ class _Evolution:
 
     # Whether it may be written
 
-    def _admitted(self, operation: Operation, budget: int) -> Operation:
+    def _admitted(self, operation: Operation) -> Operation:
         """Return the operation as it is to be written: on the current text, past every gate."""
-        if operation.action != "confirm" and self.spent >= budget:
-            raise _Refused(f"The budget of {budget} is used up; the experiences stay pending.")
         unknown = [item for item in operation.experience_ids if item not in self.views]
         if unknown:
             raise _Refused(f"It cites {len(unknown)} experiences that this run did not hand out.")

@@ -40,3 +40,10 @@ def attempts_of(*, run: AutoDreamRun) -> QuerySet[Any]:
         .annotate(experience_count=Count("experiences"))
         .order_by("created_at", "pk")
     )
+
+
+def refused_lately(*, owner: Owner) -> set[str]:
+    """Return the ids of the experiences whose operations the owner's last finished run refused."""
+    finished = AutoDreamRun.objects.for_owner(owner).filter(state=RunState.FINISHED)
+    notes = finished.order_by("-finished_at").values_list("notes", flat=True).first()
+    return {item for note in notes or [] for item in note.get("experience_ids", [])}

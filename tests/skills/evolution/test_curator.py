@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from django.db import connection
@@ -179,6 +179,22 @@ def test_fifty_at_most_the_weightiest_first(owner, held):
     assert [view.id for view in proposer.handed_out] == [row.pk for row in rows[:50]]
 
 
+def test_what_was_refused_does_not_hold_up_the_rest(owner, monkeypatch):
+    monkeypatch.setattr(curator, "MAX_EXPERIENCES", 1)
+    stuck = make_experience(owner, topic="tool:stuck", importance=0.9, verified=False, credibility=0.3)
+    other = make_experience(owner, topic="tool:other", importance=0.1)
+
+    def run():
+        held = claim(owner=owner, trigger=RunTrigger.COMMAND)
+        report = evolve(owner=owner, claim=held)
+        held.end("finished", notes=[asdict(refusal) for refusal in report.refused])
+        return report
+
+    assert [refusal.experience_ids for refusal in run().refused] == [(stuck.pk,)]
+    assert run().consumed == [other.pk]
+    assert pending(owner) == {stuck.pk}
+
+
 def test_what_is_cited_is_consumed_and_nothing_else(owner, held):
     session = make_session(owner, [{"role": "user", "content": "use the other card"}])
     cited, other = make_experience(owner, session), make_experience(owner, session)
@@ -206,8 +222,10 @@ def test_budget_is_charged_for_what_was_written(owner, held, settings):
 
     assert report.budget == 2
     assert [SkillRevision.objects.get(pk=pk).name for pk in report.proposed] == ["first", "second"]
-    assert [refusal.name for refusal in report.refused] == ["Not a slug", "third", "fourth"]
-    assert "budget of 2 is used up" in report.refused[1].reason
+    assert report.refused[0].name == "Not a slug"
+    assert [refusal.reason for refusal in report.refused[1:]] == [
+        "The budget of 2 is used up; 2 operations wait."
+    ]
     assert {third.pk, fourth.pk} <= pending(owner)
 
 
