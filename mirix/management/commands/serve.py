@@ -101,7 +101,7 @@ class Command(MigrationsRequired):
         database_due = time.monotonic() + DATABASE_GLANCE_SECONDS
         while True:
             time.sleep(GLANCE_SECONDS)
-            if not told_ready and _answers(port):
+            if not told_ready and _answers(host, port):
                 told_ready = True
                 self.stdout.write(f"mirix serves http://{host}:{port}/ (admin: /admin/). Ctrl-C stops it.")
                 self.stdout.flush()
@@ -138,8 +138,8 @@ def _web(descriptor: int) -> list[str]:
     ]
 
 
-def _answers(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
+def _answers(host: str, port: int) -> bool:
+    connection = http.client.HTTPConnection(host, port, timeout=1)
     try:
         connection.request("GET", "/health")
         connection.getresponse()
