@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
+from rest_framework_simplejwt.token_blacklist.admin import BlacklistedToken, OutstandingToken
 
 from mirix.admin_base import (
     AdminPasswordChangeForm,
@@ -20,6 +21,7 @@ from mirix.admin_base import (
 )
 
 admin.site.unregister([User, Group, ProcrastinateJob])
+admin.site.unregister([BlacklistedToken, OutstandingToken])  # ids alone: nothing there is for people
 
 
 class SuperuserAdmin(TitledAdmin):

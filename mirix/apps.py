@@ -17,6 +17,7 @@ class MirixConfig(AppConfig):
     def ready(self) -> None:
         """Register what other libraries look up by import."""
         import_module("mirix.api.schema")
+        import_module("mirix.api.checks")
 
 
 class AdminConfig(admin_apps.AdminConfig):

@@ -6,7 +6,9 @@ first use and kept in the state directory with mode 0600.
 
 from __future__ import annotations
 
+import hmac
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,7 @@ INSTALLED_APPS = [
     "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "rest_framework_simplejwt.token_blacklist",
     "procrastinate.contrib.django",
     "mirix.tenants",
     "conversations",
@@ -124,6 +127,17 @@ WHITENOISE_AUTOREFRESH = DEBUG
 MIRIX_MAX_REQUEST_BYTES = env.int("MIRIX_MAX_REQUEST_BYTES", default=20_000_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MIRIX_MAX_REQUEST_BYTES
 
+MIRIX_TRUST_CLIENT_ID_HEADER = env.bool("MIRIX_TRUST_CLIENT_ID_HEADER", default=False)
+SIMPLE_JWT = {
+    "ACCESS_TOKEN_LIFETIME": timedelta(minutes=env.int("MIRIX_ACCESS_TOKEN_MINUTES", default=15)),
+    "REFRESH_TOKEN_LIFETIME": timedelta(days=env.int("MIRIX_REFRESH_TOKEN_DAYS", default=7)),
+    "USER_ID_CLAIM": "sub",
+    "ALGORITHM": "HS256",
+    # A key for this purpose alone, and of full length whatever the secret key is.
+    "SIGNING_KEY": hmac.new(SECRET_KEY.encode(), b"mirix.tokens", "sha256").hexdigest(),
+    "LEEWAY": 5,  # seconds by which the clocks of hosts may differ
+}
+
 MIRIX_DISTILLER = env.str("MIRIX_DISTILLER", default="auto")
 MIRIX_DISTILLER_MAX_CONCURRENCY = env.int("MIRIX_DISTILLER_MAX_CONCURRENCY", default=4)
 MIRIX_DISTILLER_MAX_ATTEMPTS = env.int("MIRIX_DISTILLER_MAX_ATTEMPTS", default=5)
@@ -152,7 +166,7 @@ PROCRASTINATE_WORKER_DEFAULTS = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["mirix.api.authentication.ApiKeyAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["mirix.api.authentication.CallerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["mirix.api.permissions.CallerPermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["mirix.api.parsers.StrictJSONParser"],

@@ -11,6 +11,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 import mirix.api.paths  # noqa: F401 registers <id:…> for the routes of the apps
 from mirix.api.health import HealthView
+from mirix.api.tokens import RefreshView, TokenView
 from mirix.api.users import EndUserView
 
 urlpatterns = [
@@ -19,6 +20,8 @@ urlpatterns = [
     path("health", HealthView.as_view(), name="health"),
     path("schema", SpectacularAPIView.as_view(), name="schema"),
     path("docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("auth/token", TokenView.as_view(), name="auth-token"),
+    path("auth/token/refresh", RefreshView.as_view(), name="auth-token-refresh"),
     path("users/create_or_get", EndUserView.as_view(), name="users-create-or-get"),
     *(
         path("", include(module))

@@ -9,9 +9,9 @@ from django.db import connection, connections
 from procrastinate.contrib.django import app
 from rest_framework.test import APIClient
 
-from mirix.tenants.models import Client
+from mirix.tenants.models import Client, Organization
 from mirix.tenants.owners import Owner
-from tests.factories import make_client, make_key, make_owner
+from tests.factories import make_client, make_key, make_member, make_owner, make_superuser, make_token
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +58,23 @@ def read_api(client_row) -> APIClient:
 @pytest.fixture
 def admin_api(client_row) -> APIClient:
     return APIClient(headers={"X-API-Key": make_key(client_row, "admin")})
+
+
+def bearer(token: str) -> APIClient:
+    """A caller with a token."""
+    return APIClient(headers={"Authorization": f"Bearer {token}"})
+
+
+@pytest.fixture
+def member_api(owner) -> Callable[..., APIClient]:
+    """Makes a caller with a member's token: of the owner's organization, unless told otherwise."""
+
+    def make(role: str, organization: Organization | None = None) -> APIClient:
+        organization = organization or owner.organization
+        user = make_superuser() if role == "superuser" else make_member(organization, role)
+        return bearer(make_token(user, organization))
+
+    return make
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from conversations.models import ConversationMessage, IntakeRecord, Session
 from mirix.tenants.models import ApiKey, Client, EndUser, Membership, Organization, Permission, Role
 from mirix.tenants.owners import Owner
+from mirix.tenants.tokens import find_member, issue
 from skills.content import Content
 from skills.models import AutoDreamRun, DistillationAttempt, Skill, SkillExperience, SkillRevision
 
@@ -175,6 +176,13 @@ def make_member(
 
 def make_superuser(username: str | None = None, password: str | None = None) -> User:
     return User.objects.create_superuser(username or f"root {next(_number)}", password=password)
+
+
+def make_token(user: User, organization: Organization) -> str:
+    """The access token of a person in one organization, to send as `Authorization: Bearer …`."""
+    principal = find_member(user=user, organization=organization.pk)
+    assert principal is not None
+    return issue(principal=principal).access
 
 
 def make_intake(owner: Owner, client: Client | None = None, **fields: Any) -> IntakeRecord:

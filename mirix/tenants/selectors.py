@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from mirix.tenants.models import ApiKey, EndUser, Membership, Organization, OrganizationSettings
+from mirix.tenants.models import ApiKey, Client, EndUser, Membership, Organization, OrganizationSettings
 from mirix.tenants.owners import Owner
 from mirix.tenants.principal import DECIDING_ROLES, Principal
 from mirix.tenants.services import hash_key
@@ -51,6 +51,12 @@ def may_review(*, user: User, organization: Organization) -> bool:
         user.is_superuser
         or Membership.objects.filter(user=user, organization=organization, role__in=DECIDING_ROLES).exists()
     )
+
+
+def find_trusted_client(*, client_id: str) -> Principal | None:
+    """Return the client of that id as caller, taken at its word."""
+    client = Client.objects.filter(pk=clean_text(client_id)).select_related("organization").first()
+    return Principal.of_client(client) if client else None
 
 
 def find_principal(*, key: str) -> Principal | None:

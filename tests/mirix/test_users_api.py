@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from mirix.api.authentication import CHALLENGE
 from mirix.tenants.models import ApiKey, EndUser
 from tests.factories import make_client, make_key
 
@@ -65,7 +66,7 @@ def test_no_key_and_an_unknown_key_are_401(db):
     for headers in ({}, {"X-API-Key": "mx_unknown"}, {"X-API-Key": "\udcff"}):
         answer = APIClient(headers=headers).post(URL, {"user_id": "bob"}, format="json")
         assert answer.status_code == 401
-        assert answer["WWW-Authenticate"] == "X-API-Key"
+        assert answer["WWW-Authenticate"] == CHALLENGE
     assert not EndUser.objects.exists()
 
 
@@ -76,7 +77,7 @@ def test_a_revoked_or_expired_key_is_401(client_row, field):
     answer = APIClient(headers={"X-API-Key": key}).post(URL, {"user_id": "bob"}, format="json")
 
     assert answer.status_code == 401
-    assert answer.json() == {"detail": "The API key is unknown, expired or revoked."}
+    assert answer.json() == {"detail": "This needs a valid credential."}
     assert not EndUser.objects.filter(user_id="bob").exists()
 
 
