@@ -138,12 +138,27 @@ SIMPLE_JWT = {
     "LEEWAY": 5,  # seconds by which the clocks of hosts may differ
 }
 
+# What an organization may choose for itself; these hold where it did not (tenants.models.INHERITED).
+MIRIX_REVIEW_POLICY = env.str("MIRIX_REVIEW_POLICY", default="required")
+MIRIX_CONVERSATION_RETENTION_DAYS = env.int("MIRIX_CONVERSATION_RETENTION_DAYS", default=30)
+MIRIX_UNDISTILLED_RETENTION_DAYS = env.int("MIRIX_UNDISTILLED_RETENTION_DAYS", default=180)
+MIRIX_RAW_RETENTION_DAYS = env.int("MIRIX_RAW_RETENTION_DAYS", default=30)
+MIRIX_SEARCH_LOG_RETENTION_DAYS = env.int("MIRIX_SEARCH_LOG_RETENTION_DAYS", default=30)
+MIRIX_DAILY_TOKEN_BUDGET = env.int("MIRIX_DAILY_TOKEN_BUDGET", default=0)
+MIRIX_REDACT_ON_INTAKE = env.bool("MIRIX_REDACT_ON_INTAKE", default=False)
+
+# Notifications, which each organization turns on for itself.
+MIRIX_PUBLIC_URL = env.str("MIRIX_PUBLIC_URL", default=f"http://127.0.0.1:{MIRIX_PORT}").rstrip("/")
+MIRIX_WEBHOOK_ALLOW_PRIVATE = env.bool("MIRIX_WEBHOOK_ALLOW_PRIVATE", default=False)
+vars().update(env.email_url("EMAIL_URL", default="consolemail://" if DEBUG else "smtp://localhost:25"))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("MIRIX_EMAIL_FROM", default="mirix@localhost")
+
 MIRIX_DISTILLER = env.str("MIRIX_DISTILLER", default="auto")
 MIRIX_DISTILLER_MAX_CONCURRENCY = env.int("MIRIX_DISTILLER_MAX_CONCURRENCY", default=4)
 MIRIX_DISTILLER_MAX_ATTEMPTS = env.int("MIRIX_DISTILLER_MAX_ATTEMPTS", default=5)
 MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = _either("int", "SKILL_TRIGGER_SESSION_THRESHOLD", 5)
 MIRIX_SESSION_IDLE_MINUTES = env.int("MIRIX_SESSION_IDLE_MINUTES", default=30)
-MIRIX_REVIEW_POLICY = env.str("MIRIX_REVIEW_POLICY", default="required")
 MIRIX_SKILL_EDIT_BUDGET_B0 = _either("float", "SKILL_EDIT_BUDGET_B0", 1.0)
 MIRIX_SKILL_EDIT_BUDGET_ALPHA_FAIL = _either("float", "SKILL_EDIT_BUDGET_ALPHA_FAIL", 1.0)
 MIRIX_SKILL_EDIT_BUDGET_ALPHA_SUCC = _either("float", "SKILL_EDIT_BUDGET_ALPHA_SUCC", 0.5)

@@ -6,9 +6,11 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
+from django.db.models import Q
 
 from mirix.commands import DataCommand
-from mirix.tenants.models import Client, Organization
+from mirix.tenants.audit import Actor
+from mirix.tenants.models import ApiKey, Client, Organization
 from mirix.tenants.owners import Owner
 from mirix.tenants.selectors import find_organization, find_owner_of
 from mirix.tenants.services import (
@@ -36,6 +38,25 @@ class OrganizationCommand(DataCommand):
         return organization
 
 
+class KeyCommand(OrganizationCommand):
+    """A command that works on one API key of an organization, named by its id or its visible prefix."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the key."""
+        super().add_arguments(parser)
+        parser.add_argument("key", help="the key's id, or the prefix that the admin shows")
+
+    def key(self, options: dict[str, Any]) -> ApiKey:
+        """Return the key; an unknown one and a prefix that fits several are an operator's error."""
+        organization, name = self.organization(options), options["key"]
+        keys = list(ApiKey.objects.filter(Q(pk=name) | Q(prefix=name), organization=organization))
+        if not keys:
+            raise CommandError(f"no key {name!r} in organization {organization.name!r}")
+        if len(keys) > 1:
+            raise CommandError(f"several keys begin with {name!r}; name one by its id")
+        return keys[0]
+
+
 class OwnerCommand(OrganizationCommand):
     """A command that works on one owner, named by `--organization` and `--user`."""
 
@@ -57,9 +78,12 @@ def create_missing(
     command: DataCommand, *, organization: str, client: str, user_id: str
 ) -> tuple[Client, Owner]:
     """Return client and owner by name for commands that load data; make what is missing and say so."""
+    actor = Actor.operator()
     try:
-        organization_row, made_organization = get_or_create_organization(name=organization)
-        client_row, made_client = get_or_create_client(organization=organization_row, name=client)
+        organization_row, made_organization = get_or_create_organization(name=organization, actor=actor)
+        client_row, made_client = get_or_create_client(
+            organization=organization_row, name=client, actor=actor
+        )
         known = find_owner_of(organization=organization_row, user_id=user_id)
         end_user = (
             known.end_user

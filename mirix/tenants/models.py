@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
+from django.core.validators import MaxValueValidator
 from django.db import models
 from django.utils import timezone
 
@@ -38,17 +39,82 @@ class ReviewPolicy(models.TextChoices):
     AUTOMATIC = "automatic", "Changes without risk flags are published at once"
 
 
+MAX_DAYS = 36_500
+INHERITED = (
+    "review_policy",
+    "conversation_retention_days",
+    "undistilled_retention_days",
+    "raw_retention_days",
+    "search_log_retention_days",
+    "daily_token_budget",
+    "redact_on_intake",
+)
+"""What an organization may leave to the installation, whose setting is `MIRIX_` and the name in capitals."""
+
+
+def _days(what: str) -> models.PositiveIntegerField:
+    return models.PositiveIntegerField(
+        null=True, blank=True, validators=[MaxValueValidator(MAX_DAYS)], help_text=f"{what}; 0 = for ever."
+    )
+
+
 class OrganizationSettings(models.Model):
-    """What an organization chose for itself; an empty value means the installation's setting."""
+    """What an organization chose for itself; an empty value of `INHERITED` is the installation's.
+
+    Written by `mirix.tenants.preferences`; read through `selectors.effective`.
+    """
 
     organization = models.OneToOneField(
         Organization, on_delete=models.CASCADE, primary_key=True, related_name="settings"
     )
     review_policy = models.CharField(max_length=16, choices=ReviewPolicy.choices, blank=True)
+    conversation_retention_days = _days("Days that distilled turns are kept")
+    undistilled_retention_days = _days("Days that turns are kept that were never distilled")
+    raw_retention_days = _days("Days that failed bodies and raw replies of models are kept")
+    search_log_retention_days = _days("Days that search events are kept")
+    daily_token_budget = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="Tokens that models may use for the organization a day; 0 = no limit.",
+    )
+    redact_on_intake = models.BooleanField(
+        null=True,
+        blank=True,
+        help_text="Whether secrets and personal data are masked before a turn is stored.",
+    )
+    email_digest = models.BooleanField(
+        default=False, help_text="Whether reviewers and administrators get an e-mail when something waits."
+    )
+    webhook_url = models.CharField(
+        max_length=500, blank=True, help_text="Where a POST goes when something waits."
+    )
+    webhook_secret = models.CharField(max_length=64, blank=True, editable=False)
+    """What signs the webhook's body. Kept as it is, since signing needs it; shown once, when it is made."""
+    notified_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """When a notification was last made; one a day at most."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         verbose_name = verbose_name_plural = "organization settings"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(review_policy__in=["", *ReviewPolicy.values]),
+                name="orgsettings_review_policy_valid",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    conversation_retention_days__lte=MAX_DAYS,
+                    undistilled_retention_days__lte=MAX_DAYS,
+                    raw_retention_days__lte=MAX_DAYS,
+                    search_log_retention_days__lte=MAX_DAYS,
+                ),
+                name="orgsettings_days_valid",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(webhook_url="") | ~models.Q(webhook_secret=""),
+                name="orgsettings_webhook_has_secret",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"Settings of {self.organization_id}"
@@ -99,6 +165,10 @@ class ApiKey(models.Model):
     permission = models.CharField(max_length=8, choices=Permission.choices, default=Permission.WRITE)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    replaced_by = models.OneToOneField(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, editable=False, related_name="replaces"
+    )
+    """The key that a rotation made in its stead; this one then expires when the overlap ends."""
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -165,6 +235,109 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} ({self.role})"
+
+
+class ActorKind(models.TextChoices):
+    """Who did something: a person, a client's key, an operator at the command line, or mirix by itself."""
+
+    USER = "user", "Person"
+    KEY = "key", "API key"
+    COMMAND = "command", "Command line"
+    SYSTEM = "system", "System"
+
+
+class AuditEvent(models.Model):
+    """One act of administration. Written by `mirix.tenants.audit` in the transaction of the act itself.
+
+    Append-only, which the database enforces: a row never changes, and goes with its organization only. It
+    names who acted by value, so that it stays readable when the person is gone. No secret, no personal text.
+    """
+
+    id = models.CharField(primary_key=True, max_length=64, default=id_factory("audit"), editable=False)
+    # The database's own constraint cascades (see the migration): Django would delete row by row, and the
+    # rule that rows stay would stop it.
+    organization = models.ForeignKey(
+        Organization, on_delete=models.DO_NOTHING, db_constraint=False, related_name="audit_events"
+    )
+    actor_kind = models.CharField("kind of actor", max_length=8, choices=ActorKind.choices)
+    actor_id = models.CharField(max_length=128, blank=True)
+    actor_name = models.CharField(max_length=150, blank=True)
+    action = models.CharField(max_length=64)
+    target_type = models.CharField(max_length=32)
+    target_id = models.CharField(max_length=128)
+    details = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "id"], name="auditevent_org_recent_idx")
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(actor_kind__in=ActorKind.values), name="auditevent_actor_kind_valid"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.target_id}"
+
+
+class Channel(models.TextChoices):
+    """The way that a notification goes."""
+
+    EMAIL = "email", "E-mail"
+    WEBHOOK = "webhook", "Webhook"
+
+
+class NotificationState(models.TextChoices):
+    """How far a notification has come."""
+
+    WAITING = "waiting", "Waiting"
+    SENT = "sent", "Sent"
+    FAILED = "failed", "Failed"
+
+
+class Notification(models.Model):
+    """One message to an organization about what waits for it: counts, never a text of anybody.
+
+    Written by `mirix.tenants.notifications`. While it waits, `next_attempt_at` says when it is tried next.
+    """
+
+    id = models.CharField(primary_key=True, max_length=64, default=id_factory("notice"), editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="notifications")
+    channel = models.CharField(max_length=8, choices=Channel.choices)
+    counts = models.JSONField(default=dict)
+    """How much waits by kind, at the time it was made."""
+    state = models.CharField(
+        max_length=8, choices=NotificationState.choices, default=NotificationState.WAITING
+    )
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(default=timezone.now)
+    recipient = models.CharField(max_length=256, blank=True)
+    """Whom it reached, in words: how many people, or which host."""
+    error = models.TextField(blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["next_attempt_at"],
+                condition=models.Q(state=NotificationState.WAITING),
+                name="notification_due_idx",
+            ),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(channel__in=Channel.values), name="notification_channel_valid"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=NotificationState.values), name="notification_state_valid"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_channel_display()} of {self.created_at:%Y-%m-%d %H:%M}"
 
 
 class OwnedQuerySet(models.QuerySet):

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from mirix.tenants.models import ApiKey, Client, EndUser, Membership, Organization, OrganizationSettings
+from mirix.tenants.keys import hash_key
+from mirix.tenants.models import (
+    INHERITED,
+    ApiKey,
+    Client,
+    EndUser,
+    Membership,
+    Organization,
+    OrganizationSettings,
+)
 from mirix.tenants.owners import Owner
 from mirix.tenants.principal import DECIDING_ROLES, Principal
-from mirix.tenants.services import hash_key
 from mirix.text import clean_text
 
 LAST_USED_STEP = timedelta(minutes=1)
@@ -43,6 +54,37 @@ def settings_of(*, organization: Organization) -> OrganizationSettings:
     return OrganizationSettings.objects.filter(organization=organization).first() or OrganizationSettings(
         organization=organization
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effective:
+    """The settings that hold for an organization: its own choice, else the installation's.
+
+    Days: 0 stands for ever. Tokens a day: 0 stands for no limit.
+    """
+
+    review_policy: str
+    conversation_retention_days: int
+    undistilled_retention_days: int
+    raw_retention_days: int
+    search_log_retention_days: int
+    daily_token_budget: int
+    redact_on_intake: bool
+
+
+def effective(organization: Organization) -> Effective:
+    """Return the settings that hold for an organization; one query."""
+    chosen = settings_of(organization=organization)
+    return Effective(**{name: _resolved(name, getattr(chosen, name)) for name in INHERITED})
+
+
+def of_installation() -> Effective:
+    """Return what holds for an organization that chose nothing."""
+    return Effective(**{name: _resolved(name, None) for name in INHERITED})
+
+
+def _resolved(name: str, chosen: Any) -> Any:
+    return getattr(settings, f"MIRIX_{name.upper()}") if chosen in (None, "") else chosen
 
 
 def may_review(*, user: User, organization: Organization) -> bool:

@@ -1,64 +1,132 @@
-"""Writes of the tenants app: organizations, clients, keys, end users, members.
+"""Writes of the tenants app: organizations, clients and end users.
 
-Every `get_or_create_…` rests on a unique constraint, so that two callers at once end with one row.
+Keys, members and settings have modules of their own (`keys`, `members`, `preferences`).
+
+Every `get_or_create_…` rests on a unique constraint, so that two callers at once end with one row. Whoever
+acts is named, and what they did is in the audit trail; end users that appear with their first session are
+not an act of anybody.
 """
 
 from __future__ import annotations
 
-import hashlib
-import secrets
-from datetime import datetime
-
-from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.db import transaction
-from django.utils import timezone
+from django.db import IntegrityError, models, transaction
 
-from mirix.tenants.models import ApiKey, Client, EndUser, Membership, Organization, Permission, Role
+from mirix.tenants.audit import Act, Actor, record
+from mirix.tenants.models import Client, EndUser, Organization
 from mirix.tenants.principal import Principal
 from mirix.text import clean_text
 
-SECRET_BYTES = 32
-PREFIX_CHARS = 11
 MEMBERS_CLIENT = "members"
 """The client that stands for people: what they add by hand belongs to it."""
-
-
-def hash_key(key: str) -> str:
-    """Return what is stored of a key: its SHA-256 in hex. The secret has 256 random bits; no salt needed."""
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+MAX_NAME = 128
+MAX_USER_ID = 256
 
 
 @transaction.atomic
-def get_or_create_organization(*, name: str) -> tuple[Organization, bool]:
+def create_organization(*, name: str, actor: Actor) -> Organization:
+    """Make an organization. Raises `ValidationError` for a name that is blank, too long or taken."""
+    organization = Organization(name=_checked("name", name, MAX_NAME))
+    _insert(organization, "name", "There is an organization of this name already.")
+    record(
+        organization=organization,
+        actor=actor,
+        action=Act.ORGANIZATION_CREATED,
+        target=organization,
+        details={"name": organization.name},
+    )
+    return organization
+
+
+@transaction.atomic
+def get_or_create_organization(*, name: str, actor: Actor) -> tuple[Organization, bool]:
     """Return the organization of that name or id and whether it was made now.
 
     Raises `ValidationError` for a blank or over-long name.
     """
     name = clean_text(name).strip()
-    known = Organization.objects.filter(pk=name).first()
+    known = Organization.objects.filter(pk=name).first() or Organization.objects.filter(name=name).first()
     if known:
         return known, False
-    _check_length("name", name, 128)
-    return Organization.objects.get_or_create(name=name)
+    try:
+        return create_organization(name=name, actor=actor), True
+    except ValidationError:
+        # Somebody may have been faster, else the name itself was refused.
+        if known := Organization.objects.filter(name=name).first():
+            return known, False
+        raise
 
 
 @transaction.atomic
-def get_or_create_client(*, organization: Organization, name: str) -> tuple[Client, bool]:
+def rename_organization(*, organization: Organization, name: str, actor: Actor) -> Organization:
+    """Give an organization another name. Raises `ValidationError` as `create_organization` does."""
+    before = organization.name
+    if not _rename(organization, name, "There is an organization of this name already."):
+        return organization
+    record(
+        organization=organization,
+        actor=actor,
+        action=Act.ORGANIZATION_RENAMED,
+        target=organization,
+        details={"before": before, "name": organization.name},
+    )
+    return organization
+
+
+@transaction.atomic
+def create_client(*, organization: Organization, name: str, actor: Actor) -> Client:
+    """Make a client. Raises `ValidationError` for a name that is blank, too long or taken there."""
+    client = Client(organization=organization, name=_checked("name", name, MAX_NAME))
+    _insert(client, "name", "There is a client of this name already.")
+    record(
+        organization=organization,
+        actor=actor,
+        action=Act.CLIENT_CREATED,
+        target=client,
+        details={"name": client.name},
+    )
+    return client
+
+
+@transaction.atomic
+def get_or_create_client(*, organization: Organization, name: str, actor: Actor) -> tuple[Client, bool]:
     """Return the organization's client of that name or id and whether it was made now."""
     name = clean_text(name).strip()
-    known = Client.objects.filter(organization=organization, pk=name).first()
+    clients = Client.objects.filter(organization=organization)
+    known = clients.filter(pk=name).first() or clients.filter(name=name).first()
     if known:
         return known, False
-    _check_length("name", name, 128)
-    return Client.objects.get_or_create(organization=organization, name=name)
+    try:
+        return create_client(organization=organization, name=name, actor=actor), True
+    except ValidationError:
+        if known := clients.filter(name=name).first():
+            return known, False
+        raise
+
+
+@transaction.atomic
+def rename_client(*, client: Client, name: str, actor: Actor) -> Client:
+    """Give a client another name. Raises `ValidationError` as `create_client` does."""
+    before = client.name
+    if not _rename(client, name, "There is a client of this name already."):
+        return client
+    record(
+        organization=client.organization,
+        actor=actor,
+        action=Act.CLIENT_RENAMED,
+        target=client,
+        details={"before": before, "name": client.name},
+    )
+    return client
 
 
 def client_of(*, principal: Principal) -> Client:
     """Return the client that a caller's writes belong to; for people, one of their own, made on first use."""
     if principal.client is not None:
         return principal.client
-    client, _ = get_or_create_client(organization=principal.organization, name=MEMBERS_CLIENT)
+    client, _ = get_or_create_client(
+        organization=principal.organization, name=MEMBERS_CLIENT, actor=Actor.of_principal(principal)
+    )
     return client
 
 
@@ -68,8 +136,7 @@ def get_or_create_end_user(*, organization: Organization, user_id: str, name: st
 
     Raises `ValidationError` with the field's name for a blank or over-long id.
     """
-    user_id = clean_text(user_id)
-    _check_length("user_id", user_id, 256)
+    user_id = _checked("user_id", user_id, MAX_USER_ID, strip=False)
     end_user, _ = EndUser.objects.get_or_create(
         organization=organization, user_id=user_id, defaults={"name": clean_text(name)[:256]}
     )
@@ -77,56 +144,61 @@ def get_or_create_end_user(*, organization: Organization, user_id: str, name: st
 
 
 @transaction.atomic
-def create_api_key(
-    *,
-    client: Client,
-    name: str = "",
-    permission: str = Permission.WRITE,
-    expires_at: datetime | None = None,
-) -> tuple[ApiKey, str]:
-    """Make a key for a client; return its row and the key itself, which is shown once and never stored."""
-    key = f"mx_{secrets.token_urlsafe(SECRET_BYTES)}"
-    row = ApiKey(
-        organization=client.organization,
-        client=client,
-        name=clean_text(name),
-        prefix=key[:PREFIX_CHARS],
-        secret_hash=hash_key(key),
-        permission=permission,
-        expires_at=expires_at,
+def create_end_user(*, organization: Organization, user_id: str, name: str, actor: Actor) -> EndUser:
+    """Make an end user by hand. Raises `ValidationError` for an id that is blank, too long or taken there."""
+    end_user = EndUser(
+        organization=organization,
+        user_id=_checked("user_id", user_id, MAX_USER_ID, strip=False),
+        name=_checked("name", name, MAX_USER_ID, blank=True),
     )
-    row.full_clean()
-    row.save()
-    return row, key
+    _insert(end_user, "user_id", "There is an end user of this id already.")
+    # The caller's id and the name may be personal, and the event stays when the end user is erased.
+    record(organization=organization, actor=actor, action=Act.END_USER_CREATED, target=end_user)
+    return end_user
 
 
 @transaction.atomic
-def revoke_api_key(*, api_key: ApiKey) -> ApiKey:
-    """Revoke a key from now on; revoking it again keeps the first time."""
-    ApiKey.objects.filter(pk=api_key.pk, revoked_at=None).update(revoked_at=timezone.now())
-    api_key.refresh_from_db()
-    return api_key
+def rename_end_user(*, end_user: EndUser, name: str, actor: Actor) -> EndUser:
+    """Change the name that people read; the id is the caller's and stays."""
+    name = _checked("name", name, MAX_USER_ID, blank=True)
+    if name == end_user.name:
+        return end_user
+    end_user.name = name
+    end_user.save(update_fields=["name"])
+    record(organization=end_user.organization, actor=actor, action=Act.END_USER_RENAMED, target=end_user)
+    return end_user
 
 
-@transaction.atomic
-def set_membership(*, organization: Organization, user: User, role: str) -> tuple[Membership, bool]:
-    """Give a Django user a role in an organization; return the membership and whether it is new.
-
-    The user becomes staff, since the admin is where members work.
-    """
-    if role not in Role.values:
-        raise ValidationError({"role": [f"Must be one of {', '.join(Role.values)}."]})
-    membership, created = Membership.objects.update_or_create(
-        organization=organization, user=user, defaults={"role": role}
-    )
-    if not user.is_staff:
-        user.is_staff = True
-        user.save(update_fields=["is_staff"])
-    return membership, created
-
-
-def _check_length(field: str, value: str, limit: int) -> None:
-    if not value.strip():
+def _checked(field: str, value: str, limit: int, *, strip: bool = True, blank: bool = False) -> str:
+    """Return a name as it is stored, or raise `ValidationError` with the field's name."""
+    value = clean_text(value)
+    if strip:
+        value = value.strip()
+    if not blank and not value.strip():
         raise ValidationError({field: ["May not be blank."]})
     if len(value) > limit:
         raise ValidationError({field: [f"May have at most {limit} characters; this has {len(value)}."]})
+    return value
+
+
+def _insert(row: models.Model, field: str, taken: str) -> None:
+    """Save a row whose only rule left is that `field` is unique; the database decides, also in a race."""
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError as error:
+        raise ValidationError({field: [taken]}) from error
+
+
+def _rename(row: Organization | Client, name: str, taken: str) -> bool:
+    """Give a row another name and return whether it is one; a refused row keeps its own."""
+    before, row.name = row.name, _checked("name", name, MAX_NAME)
+    if row.name == before:
+        return False
+    try:
+        with transaction.atomic():
+            row.save(update_fields=["name"])
+    except IntegrityError as error:
+        row.name = before
+        raise ValidationError({"name": [taken]}) from error
+    return True

@@ -15,8 +15,9 @@ from typing import Protocol
 from django.conf import settings
 from django.db import transaction
 
-from mirix.tenants.models import OrganizationSettings, ReviewPolicy
+from mirix.tenants.models import ReviewPolicy
 from mirix.tenants.owners import Owner
+from mirix.tenants.selectors import effective
 from skills.evolution.budget import BudgetRule, edit_budget
 from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.gates import Limits, refusals, support_refusals
@@ -103,9 +104,7 @@ def budget_rule() -> BudgetRule:
 
 def publishes_at_once(owner: Owner) -> bool:
     """Return whether the owner's organization lets unflagged proposals through without a person."""
-    chosen = OrganizationSettings.objects.filter(organization=owner.organization).first()
-    policy = (chosen.review_policy if chosen else "") or settings.MIRIX_REVIEW_POLICY
-    return policy == ReviewPolicy.AUTOMATIC
+    return effective(owner.organization).review_policy == ReviewPolicy.AUTOMATIC
 
 
 class _Evolution:

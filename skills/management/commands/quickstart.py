@@ -15,10 +15,11 @@ from rich.panel import Panel
 from rich.table import Table
 
 from mirix.commands import DataCommand
+from mirix.tenants.audit import Actor
 from mirix.tenants.commands import create_missing
+from mirix.tenants.keys import create_api_key
 from mirix.tenants.models import ApiKey, Client
 from mirix.tenants.owners import Owner
-from mirix.tenants.services import create_api_key
 from skills import demo
 from skills.models import Skill, SkillExperience, SkillRevision
 from skills.runs import OwnerBusy
@@ -48,7 +49,7 @@ class Command(DataCommand):
         client, owner = create_missing(
             self, organization=demo.ORGANIZATION, client=demo.CLIENT, user_id=demo.USER_ID
         )
-        key = "" if ApiKey.objects.filter(client=client).exists() else create_api_key(client=client)[1]
+        key = "" if ApiKey.objects.filter(client=client).exists() else self._new_key(client)
         new = demo.load_samples(client=client, owner=owner)
         self.say(f"{new} sample sessions loaded; learning …" if new else "No new sample sessions.")
         try:
@@ -72,6 +73,10 @@ class Command(DataCommand):
         password = secrets.token_urlsafe(12)
         User.objects.create_superuser("admin", password=password)
         return password
+
+    @staticmethod
+    def _new_key(client: Client) -> str:
+        return create_api_key(client=client, actor=Actor.operator())[1]
 
     @staticmethod
     def _answer(owner: Owner, *, new: int, approved: list[Skill]) -> dict[str, Any]:

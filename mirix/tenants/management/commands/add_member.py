@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -11,8 +10,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from mirix.commands import DataCommand
+from mirix.tenants.audit import Actor
+from mirix.tenants.members import add_new_member, set_membership
 from mirix.tenants.models import Role
-from mirix.tenants.services import get_or_create_organization, set_membership
+from mirix.tenants.services import get_or_create_organization
 
 
 class Command(DataCommand):
@@ -32,18 +33,21 @@ class Command(DataCommand):
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
         """Add and report."""
-        username = options["username"]
+        username, role, actor = options["username"], options["role"], Actor.operator()
         password = ""
         try:
-            organization, made = get_or_create_organization(name=options["organization"])
+            organization, made = get_or_create_organization(name=options["organization"], actor=actor)
             user = User.objects.filter(username=username).first()
             if user is None:
-                password = secrets.token_urlsafe(12)
-                user = User(username=username, email=options["email"])
-                user.set_password(password)
-                user.full_clean()
-                user.save()
-            membership, _ = set_membership(organization=organization, user=user, role=options["role"])
+                membership, password = add_new_member(
+                    organization=organization,
+                    username=username,
+                    email=options["email"],
+                    role=role,
+                    actor=actor,
+                )
+            else:
+                membership, _ = set_membership(organization=organization, user=user, role=role, actor=actor)
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from error
         if made:

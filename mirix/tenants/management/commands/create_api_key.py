@@ -10,8 +10,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from mirix.commands import DataCommand
+from mirix.tenants.audit import Actor
+from mirix.tenants.keys import MAX_LIFE_DAYS, create_api_key
 from mirix.tenants.models import Permission
-from mirix.tenants.services import create_api_key, get_or_create_client, get_or_create_organization
+from mirix.tenants.services import get_or_create_client, get_or_create_organization
 
 
 class Command(DataCommand):
@@ -32,13 +34,19 @@ class Command(DataCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the key; what was made beside it is said on standard error."""
         days = options["days"]
-        if days is not None and not 0 < days <= 36_500:
-            raise CommandError("--days must be between 1 and 36500")
+        if days is not None and not 0 < days <= MAX_LIFE_DAYS:
+            raise CommandError(f"--days must be between 1 and {MAX_LIFE_DAYS}")
+        actor = Actor.operator()
         try:
-            organization, made_organization = get_or_create_organization(name=options["organization"])
-            client, made_client = get_or_create_client(organization=organization, name=options["client"])
+            organization, made_organization = get_or_create_organization(
+                name=options["organization"], actor=actor
+            )
+            client, made_client = get_or_create_client(
+                organization=organization, name=options["client"], actor=actor
+            )
             row, key = create_api_key(
                 client=client,
+                actor=actor,
                 name=options["name"],
                 permission=options["permission"],
                 expires_at=timezone.now() + timedelta(days=days) if days else None,

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from mirix.commands import DataCommand
+from mirix.tenants.audit import Actor
 from mirix.tenants.services import get_or_create_client, get_or_create_organization
 
 
@@ -25,9 +26,12 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create and report."""
+        actor = Actor.operator()
         try:
-            organization, made = get_or_create_organization(name=options["organization"])
-            client, created = get_or_create_client(organization=organization, name=options["name"])
+            organization, made = get_or_create_organization(name=options["organization"], actor=actor)
+            client, created = get_or_create_client(
+                organization=organization, name=options["name"], actor=actor
+            )
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from error
         if made:

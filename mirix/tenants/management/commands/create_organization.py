@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from mirix.commands import DataCommand
+from mirix.tenants.audit import Actor
 from mirix.tenants.services import get_or_create_organization
 
 
@@ -23,7 +24,7 @@ class Command(DataCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Create and report."""
         try:
-            organization, created = get_or_create_organization(name=options["name"])
+            organization, created = get_or_create_organization(name=options["name"], actor=Actor.operator())
         except ValidationError as error:
             raise CommandError(f"name: {'; '.join(error.messages)}") from error
         self.answer(

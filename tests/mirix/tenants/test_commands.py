@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
 
-from mirix.tenants.models import ApiKey, Client, Membership, Organization
+from mirix.tenants.models import ApiKey, AuditEvent, Client, Membership, Organization
 from mirix.tenants.selectors import find_principal
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +72,56 @@ def test_revoke_api_key_by_prefix_within_the_organization_only():
     out, _ = run("revoke_api_key", "--organization", "Acme", prefix)
     assert out.startswith(f"Revoked {prefix}…")
     assert find_principal(key=key) is None
+
+
+def test_rotate_api_key_prints_the_new_key_alone_and_says_how_long_the_old_one_works(time_machine):
+    time_machine.move_to("2026-03-01T12:00:00Z", tick=False)
+    old = run("create_api_key", "--organization", "Acme", "--permission", "admin")[0].strip()
+    prefix = ApiKey.objects.get().prefix
+    out, err = run("rotate_api_key", "--organization", "Acme", prefix, "--overlap-hours", "2")
+
+    new = out.strip()
+    assert new.startswith("mx_")
+    assert err == f"{prefix}… works until 2026-03-01 14:00 UTC\n"
+    assert find_principal(key=new).permission == "admin"
+    time_machine.move_to("2026-03-01T13:59:59Z", tick=False)
+    assert find_principal(key=old) is not None
+    time_machine.move_to("2026-03-01T14:00:00Z", tick=False)
+    assert find_principal(key=old) is None
+    with pytest.raises(CommandError, match="does not work any more"):
+        run("rotate_api_key", "--organization", "Acme", prefix)
+
+
+def test_rotate_api_key_without_overlap_ends_the_old_key_at_once():
+    old = run("create_api_key", "--organization", "Acme")[0].strip()
+    answer = json.loads(
+        run(
+            "rotate_api_key", "--organization", "Acme", ApiKey.objects.get().id, "--overlap-hours=0", "--json"
+        )[0]
+    )
+    assert find_principal(key=answer["key"]).client.id == answer["client_id"]
+    assert find_principal(key=old) is None
+    assert ApiKey.objects.get(pk=answer["replaces"]).replaced_by_id == answer["id"]
+
+
+@pytest.mark.parametrize("hours", ["-1", "721"])
+def test_rotate_api_key_refuses_an_overlap_out_of_range(hours):
+    run("create_api_key", "--organization", "Acme")
+    with pytest.raises(CommandError, match="--overlap-hours must be between 0 and 720"):
+        run("rotate_api_key", "--organization", "Acme", ApiKey.objects.get().id, "--overlap-hours", hours)
+    assert ApiKey.objects.count() == 1
+
+
+def test_commands_are_in_the_audit_trail_and_keys_are_not():
+    key = run("create_api_key", "--organization", "Acme")[0].strip()
+    run("add_member", "--organization", "Acme", "rita")
+    assert sorted(AuditEvent.objects.values_list("action", "actor_kind")) == [
+        ("api_key.created", "command"),
+        ("client.created", "command"),
+        ("member.added", "command"),
+        ("organization.created", "command"),
+    ]
+    assert key not in str(list(AuditEvent.objects.values()))
 
 
 def test_revoke_api_key_refuses_an_unknown_organization():
