@@ -14,7 +14,7 @@ from mirix.text import shorten, slugify
 from skills.content import MAX_NAME_CHARS, MAX_TRIGGERS
 from skills.distillation.wording import code, listing, said
 from skills.evolution.facts import Facts, topic_parts
-from skills.evolution.general import GAP, leans_on_context, phrase_of
+from skills.evolution.general import GAP, leans_on_context, phrases_in
 from skills.evolution.page import quoted
 from skills.evolution.points import is_failed_call
 from skills.evolution.types import ExperienceView
@@ -115,7 +115,8 @@ def phrases_of(topic: str, experiences: Iterable[ExperienceView]) -> list[str]:
     """
     subject = content_words(topic_parts(topic)[1])
     requests = dict.fromkeys(Facts.of(experience).request for experience in experiences)
-    phrases = [phrase for phrase in map(phrase_of, requests) if phrase and not leans_on_context(phrase)]
+    phrases = [phrase for request in requests for phrase in phrases_in(request)]
+    phrases = [phrase for phrase in phrases if not leans_on_context(phrase)]
     phrases.sort(key=lambda phrase: -len(subject & content_words(phrase)))
     akin = [phrase for phrase in phrases if subject & content_words(phrase)]
     phrases = akin + phrases[len(akin) :][:MAX_FOREIGN_PHRASES]

@@ -26,9 +26,11 @@ _NAME = re.compile(
 )
 _GAPS = re.compile(rf"{GAP}(?:[\s,]*(?:and |or )?{GAP})+")
 _BEFORE_GAP = r"\b(?:on|from|to|for|at|in|by|with|of|until|since|before|after|about|under|through|via)"
+_DETERMINER = r"(?:the|my|a|an|our|your|their|his|her)\b"
+# "from Denver", "for order 77" go with their value; "at our Utrecht warehouse" does not.
 _TAIL = re.compile(
-    rf"[ ,]*{_BEFORE_GAP}(?: (?:the|my|a|our|their|his|her))? {GAP}"
-    rf"(?=\s*(?:$|[,.;:!?)–-]|and\b|or\b|{_BEFORE_GAP}))",
+    rf"[ ,]*{_BEFORE_GAP}(?: (?!{_DETERMINER})\w+)? {GAP}"
+    rf"|[ ,]*{_BEFORE_GAP} {_DETERMINER} {GAP}(?=\s*(?:$|[,.;:!?)–-]|and\b|or\b|{_BEFORE_GAP}))",
     re.IGNORECASE,
 )
 _BRACKETED_GAP = re.compile(rf" ?\([^()]*{GAP}[^()]*\)")
@@ -48,10 +50,13 @@ _PATH = re.compile(r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w@.-]+/)+[\w@.*-]*|(?<!\w)/(
 _LAST_NAME = re.compile(r"(?<=: )[A-Za-z_][\w-]*_[\w-]*\.?$")
 _AMOUNT = re.compile(r"(?<![\w.,-])\d{4,}(?:\.\d+)?(?!\w)|(?<![\w.,-])\d+\.\d{2}(?![\w.])")
 
-_LEAD = re.compile(
+_OPENING = re.compile(
     r"^(?:(?:hi|hello|hey|yes|no|ok|okay|sure|great|thanks|thank you|also|so|well|actually|alright|and|but"
-    r"|please|sorry|go ahead and|unfortunately|i understand(?: that)?|in that case)\b[,.!: ]+)*"
-    r"(?:[^.!?]{0,80}?\b(?:i(?:'d| would) (?:really |also |still )?(?:like|love|prefer) (?:you )?"
+    r"|please|sorry|go ahead and|unfortunately|i understand(?: that)?|in that case)\b[,.!: ]+)+",
+    re.IGNORECASE,
+)
+_WISH = re.compile(
+    r"^.{0,80}?\b(?:i(?:'d| would) (?:really |also |still )?(?:like|love|prefer) (?:you )?"
     r"(?:to (?:have )?)?"
     r"|i(?:'m| am) (?:looking|trying|hoping|calling|here|writing) (?:to|for|about|in order to) "
     r"|i (?:really |also |just |still )?(?:need|want|wanted|have) (?:some |your )?(?:help |assistance )?"
@@ -59,9 +64,10 @@ _LEAD = re.compile(
     r"|we (?:need|want) (?:you )?to "
     r"|(?:can|could|would|will) (?:you|we|i) (?:please |also |just |kindly )?"
     r"(?:help (?:me|us) (?:to |with )?)?"
-    r"|help (?:me|us) (?:to |with )?|let's |let us |please ))",
+    r"|help (?:me|us) (?:to |with )?|let's |let us |please )",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"(?<=\w\w)[.!](?:\s|$)|[?](?:\s|$)")
 
 
 def without_values(text: str) -> str:
@@ -86,22 +92,44 @@ def without_particulars(error: str) -> str:
     return _GAPS.sub(GAP, text)
 
 
+def phrases_in(request: str) -> list[str]:
+    """Return what a request asks for or tells, sentence by sentence, as phrases to search with.
+
+    Wishes come first. Values of that session are left out, and sentences of which nothing general is left.
+
+    >>> phrases_in("I was charged twice for order #77. Could you refund the second payment, please?")
+    ['refund the second payment', 'I was charged twice']
+    """
+    text = _PATH.sub(GAP, without_names(inert(request, 400)))
+    text = _BRACKETED_GAP.sub("", text)
+    found: list[tuple[bool, str]] = []
+    for sentence in _SENTENCE_END.split(text):
+        opened = _OPENING.sub("", sentence.strip())
+        core = _WISH.sub("", opened, count=1)
+        if phrase := _phrase(core):
+            is_wish = len(core) < len(opened) or opened != sentence.strip()
+            found.append((not is_wish, phrase))
+    return [phrase for _, phrase in sorted(found, key=lambda item: item[0])]
+
+
 def phrase_of(request: str) -> str:
-    """Return what was asked for as a phrase that another may search with; "" where nothing general is left.
+    """Return the first phrase of a request, "" where nothing general is left.
 
     >>> phrase_of("I need to change my flight back from Denver to Houston to be the quickest one on May 27.")
     'change my flight back to be the quickest one'
     """
-    text = without_names(inert(request, 400))
-    text = _FILLER.sub("", _LEAD.sub("", text, count=1), count=1)
-    text = _BRACKETED_GAP.sub("", text)
-    previous = ""
+    return next(iter(phrases_in(request)), "")
+
+
+def _phrase(core: str) -> str:
+    """Return a sentence without its gaps and what they leave behind; "" where too little stays."""
+    text, previous = core, ""
     while previous != text:
         previous, text = text, _TAIL.sub("", text)
     text = re.sub(rf"\s*{GAP}\s*", " ", text)
     text = re.sub(r"\s+([,.;:!?])", r"\1", " ".join(text.split()))
-    text = re.split(r"(?<=\w\w)[.!](?:\s|$)|[?](?:\s|$)", text, maxsplit=1)[0]
     text = _POLITE.sub("", text.strip(" ,;:-–.!?\"'“”"))
+    text = _FILLER.sub("", text, count=1)
     text = _LOOSE_END.sub("", _POINTING_END.sub("", text))
     text = inert(text, MAX_PHRASE_CHARS).rstrip("…").rstrip(" ,")
     if len(text.split()) < 3 or len(content_words(text)) < 2:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from skills.evolution.general import (
     leans_on_context,
     phrase_of,
+    phrases_in,
     without_names,
     without_particulars,
     without_values,
@@ -22,7 +23,7 @@ from skills.evolution.general import (
             "I need to change my flight back from Denver to Houston to be the quickest one on May 27.",
             "change my flight back to be the quickest one",
         ),
-        ("Could you refund the second payment for order #LO-20418?", "refund the second payment for order"),
+        ("Could you refund the second payment for order #LO-20418?", "refund the second payment"),
         (
             "I'd like to get a refund for the insurance I purchased.",
             "get a refund for the insurance I purchased",
@@ -34,6 +35,9 @@ from skills.evolution.general import (
             "I need some assistance with changing my upcoming reservation, please.",
             "changing my upcoming reservation",
         ),
+        ("Long titles should be cut in notes/views.py.", "long titles should be cut"),
+        ("I was charged twice for order #LO-20418.", "I was charged twice"),
+        ("Cancel the order of my friend LO-20418 today.", "cancel the order of my friend today"),
         ("Yes, please.", ""),
         ("It is CHG-4471.", ""),
         ("", ""),
@@ -41,6 +45,12 @@ from skills.evolution.general import (
 )
 def test_phrases(request_, phrase):
     assert phrase_of(request_) == phrase
+
+
+def test_a_request_of_several_sentences_puts_the_wish_first():
+    request = "I was charged twice for order #LO-20418. Could you refund the second payment, please?"
+    assert phrases_in(request) == ["refund the second payment", "I was charged twice"]
+    assert phrases_in("Hello there! It is CHG-4471.") == []
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_a_confirmed_procedure_of_several_tools():
     }
     assert points(view(details=details)) == [
         Step(
-            "For requests such as “refund the second payment for order”, "
+            "For requests such as “refund the second payment”, "
             "`find_order` and then `refund_payment` led to a result that the user confirmed."
         )
     ]
