@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import timedelta
 
 import jwt
@@ -86,8 +87,6 @@ class TestRefusals:
         assert find_person(access=text) is None
 
     def test_a_header_of_json_without_end_is_no_token(self, db):
-        import base64
-
         deep = base64.urlsafe_b64encode(b"[" * 2900).rstrip(b"=").decode()
 
         assert find_person(access=f"{deep}.e30.x") is None
