@@ -21,14 +21,15 @@ from mirix.tenants.owners import Owner
 from mirix.text import clean_text
 
 
-def sessions_of(*, owner: Owner) -> QuerySet[Session]:
-    """Return the owner's sessions."""
-    return Session.objects.for_owner(owner).select_related("end_user")
+def sessions_of(*, organization: Organization) -> QuerySet[Session]:
+    """Return an organization's sessions with their end users, ready to be shown."""
+    return Session.objects.for_organization(organization).select_related("end_user")
 
 
 def find_session(*, owner: Owner, session_id: str) -> Session | None:
     """Return the owner's session of that id."""
-    return sessions_of(owner=owner).filter(session_id=clean_text(session_id)).first()
+    sessions = Session.objects.for_owner(owner).select_related("end_user")
+    return sessions.filter(session_id=clean_text(session_id)).first()
 
 
 def turns_of(*, session: Session) -> QuerySet[ConversationMessage]:
@@ -36,9 +37,10 @@ def turns_of(*, session: Session) -> QuerySet[ConversationMessage]:
     return ConversationMessage.objects.filter(session=session).order_by("seq")
 
 
-def intake_of(*, owner: Owner) -> QuerySet[IntakeRecord]:
-    """Return the owner's accepted requests, their bodies and kept answers left in the database."""
-    return IntakeRecord.objects.for_owner(owner).select_related("end_user").defer("body", "answer")
+def intake_of(*, organization: Organization) -> QuerySet[IntakeRecord]:
+    """Return an organization's accepted requests, their bodies and kept answers left in the database."""
+    records = IntakeRecord.objects.for_organization(organization)
+    return records.select_related("end_user").defer("body", "answer")
 
 
 def find_intake(*, organization: Organization, intake_id: str) -> IntakeRecord | None:

@@ -9,11 +9,11 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers, viewsets
 
 from conversations.api.memory import TurnsReportSerializer
-from conversations.api.owners import USER_ID, owner_to_read
 from conversations.intake import reason_of
 from conversations.models import IntakeRecord, IntakeState
 from conversations.selectors import find_intake, intake_of
 from mirix.api.authentication import principal_of
+from mirix.api.filters import UserIdFilter
 
 
 class IntakeSerializer(serializers.ModelSerializer):
@@ -51,6 +51,7 @@ class IntakeSerializer(serializers.ModelSerializer):
 class IntakeFilter(filters.FilterSet):
     """What a list of requests can be narrowed by."""
 
+    user_id = UserIdFilter()
     state = filters.MultipleChoiceFilter(choices=IntakeState.choices)
     session_id = filters.CharFilter()
     client_id = filters.CharFilter(field_name="client")
@@ -66,8 +67,8 @@ class IntakeFilter(filters.FilterSet):
     list=extend_schema(
         operation_id="intake_list",
         tags=["intake"],
-        summary="List an end user's accepted requests, newest first",
-        parameters=[USER_ID],
+        summary="List accepted requests, newest first",
+        description="Of the whole organization, or of one end user with `user_id`.",
     ),
     retrieve=extend_schema(
         operation_id="intake_retrieve",
@@ -83,11 +84,10 @@ class IntakeViewSet(viewsets.ReadOnlyModelViewSet):
     filterset_class = IntakeFilter
 
     def get_queryset(self) -> QuerySet[IntakeRecord]:
-        """Return the requests of the end user the request names; none when there is no such user."""
+        """Return the organization's requests."""
         if getattr(self, "swagger_fake_view", False):
             return IntakeRecord.objects.none()
-        owner = owner_to_read(self.request)
-        return intake_of(owner=owner) if owner else IntakeRecord.objects.none()
+        return intake_of(organization=principal_of(self.request).organization)
 
     def get_object(self) -> IntakeRecord:
         """Return any request of the organization by its id."""

@@ -19,8 +19,16 @@ from conversations.api.owners import USER_ID, owner_to_read
 from conversations.models import ConversationMessage, Session, SessionState, SessionTag, TurnRole
 from conversations.sealing import close_session
 from conversations.selectors import find_session, sessions_of, turns_of
+from mirix.api.authentication import principal_of
+from mirix.api.filters import UserIdFilter
 from mirix.tenants.models import Permission
 from mirix.text import clean_text
+
+WHOSE = "A session belongs to an end user: `user_id`, else the client's default end user."
+MISSING = {
+    400: OpenApiResponse(description="Invalid, naming the field; also a member's call without `user_id`."),
+    404: OpenApiResponse(description="No such session of this end user."),
+}
 
 
 class SessionSerializer(serializers.ModelSerializer):
@@ -81,6 +89,7 @@ class TurnSerializer(serializers.ModelSerializer):
 class SessionFilter(filters.FilterSet):
     """What a list of sessions can be narrowed by."""
 
+    user_id = UserIdFilter()
     state = filters.MultipleChoiceFilter(choices=SessionState.choices)
     tag = filters.ChoiceFilter(choices=SessionTag.choices)
     created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
@@ -126,26 +135,30 @@ def session_to_read(request: Request, session_id: str) -> Session:
     list=extend_schema(
         operation_id="sessions_list",
         tags=["sessions"],
-        summary="List an end user's sessions, newest first",
-        parameters=[USER_ID],
+        summary="List sessions, newest first",
+        description="Of the whole organization, or of one end user with `user_id`.",
     ),
     retrieve=extend_schema(
-        operation_id="sessions_retrieve", tags=["sessions"], summary="One session", parameters=[USER_ID]
+        operation_id="sessions_retrieve",
+        tags=["sessions"],
+        summary="One session",
+        description=WHOSE,
+        parameters=[USER_ID],
+        responses={200: SessionSerializer, **MISSING},
     ),
 )
 class SessionViewSet(viewsets.ReadOnlyModelViewSet):
-    """Browse the sessions of an end user."""
+    """Browse the organization's sessions; a single one is named by its end user and its id."""
 
     serializer_class = SessionSerializer
     filterset_class = SessionFilter
     lookup_field = "session_id"
 
     def get_queryset(self) -> QuerySet[Session]:
-        """Return the sessions of the end user the request names; none when there is no such user."""
+        """Return the organization's sessions."""
         if getattr(self, "swagger_fake_view", False):
             return Session.objects.none()
-        owner = owner_to_read(self.request)
-        return sessions_of(owner=owner) if owner else Session.objects.none()
+        return sessions_of(organization=principal_of(self.request).organization)
 
     def get_object(self) -> Session:
         """Return the session the path names."""
@@ -169,7 +182,9 @@ class TurnListView(generics.ListAPIView):
         operation_id="sessions_turns_list",
         tags=["sessions"],
         summary="The turns of a session, in their order",
+        description=WHOSE,
         parameters=[USER_ID],
+        responses={200: TurnSerializer(many=True), **MISSING},
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Answer a page of turns."""
@@ -195,7 +210,7 @@ class CloseView(APIView):
         "changes nothing; new messages open it again.",
         parameters=[USER_ID],
         request=CloseRequest,
-        responses={200: SessionSerializer, 404: OpenApiResponse(description="No such session.")},
+        responses={200: SessionSerializer, **MISSING},
     )
     def post(self, request: Request, session_id: str) -> Response:
         """Answer the session as it is now."""

@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers, viewsets
 
 from mirix.api.authentication import principal_of
+from mirix.api.filters import UserIdFilter
 from skills.models import ExperienceStatus, ExperienceType, SignalType, SkillExperience
 from skills.selectors.experiences import experiences_of
 
@@ -57,7 +58,7 @@ class ExperienceSerializer(serializers.ModelSerializer):
 class ExperienceFilter(filters.FilterSet):
     """What a list of experiences can be narrowed by."""
 
-    user_id = filters.CharFilter(field_name="end_user__user_id")
+    user_id = UserIdFilter()
     session_id = filters.CharFilter(field_name="session__session_id")
     run_id = filters.CharFilter(field_name="attempt__run")
     topic = filters.CharFilter()

@@ -1,4 +1,4 @@
-"""GET `/v1/proposals`: what waits for a person. Deciding is for members."""
+"""GET `/v1/proposals`: what waits for a person. Deciding is in `skills.api.decisions`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import viewsets
 
 from mirix.api.authentication import principal_of
+from mirix.api.filters import UserIdFilter
 from skills.api.revisions import ProposalDetailSerializer, ProposalSerializer
 from skills.models import AuthorKind, RevisionAction, SkillRevision
 from skills.selectors.proposals import proposals_of, with_priority
@@ -17,7 +18,7 @@ from skills.selectors.skills import revisions_of
 class ProposalFilter(filters.FilterSet):
     """What the list of proposals can be narrowed by."""
 
-    user_id = filters.CharFilter(field_name="end_user__user_id")
+    user_id = UserIdFilter()
     skill_id = filters.CharFilter(field_name="skill")
     run_id = filters.CharFilter(field_name="run")
     name = filters.CharFilter()

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mirix.api.authentication import principal_of
 from skills.content import Content
 from skills.models import ReviewDecision, SkillExperience, SkillRevision
 from skills.review.diffs import FieldDiff, field_diffs
@@ -17,9 +18,17 @@ from skills.selectors.proposals import evidence_of
 class DecisionSerializer(serializers.ModelSerializer):
     """What was decided about a revision and why; who it was is for members to see."""
 
+    decided_by = serializers.SerializerMethodField(
+        help_text="The member's name; null for keys, and where no person decided."
+    )
+
     class Meta:
         model = ReviewDecision
-        fields = ["decision", "decided_by_kind", "reason", "created_at"]
+        fields = ["decision", "decided_by", "decided_by_kind", "reason", "created_at"]
+
+    def get_decided_by(self, decision: ReviewDecision) -> str | None:
+        """Return who decided, for members alone."""
+        return (decision.decided_by_name or None) if principal_of(self.context["request"]).user else None
 
 
 class RiskSerializer(serializers.Serializer):

@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers, viewsets
 
 from mirix.api.authentication import principal_of
+from mirix.api.filters import UserIdFilter
 from skills.models import AutoDreamRun, DistillationAttempt, RunState, RunTrigger
 from skills.selectors.runs import runs_of, with_attempts
 
@@ -80,7 +81,7 @@ class RunDetailSerializer(RunSerializer):
 class RunFilter(filters.FilterSet):
     """What a list of runs can be narrowed by."""
 
-    user_id = filters.CharFilter(field_name="end_user__user_id")
+    user_id = UserIdFilter()
     state = filters.ChoiceFilter(choices=RunState.choices)
     trigger = filters.ChoiceFilter(choices=RunTrigger.choices)
     created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import generics, serializers, viewsets
 
 from mirix.api.authentication import principal_of
+from mirix.api.filters import UserIdFilter
 from skills.api.revisions import RevisionSerializer
 from skills.models import EntryType, RevisionState, Skill, SkillRevision, SkillStatus
 from skills.selectors.skills import revisions_of, skills_of
@@ -43,7 +44,7 @@ class SkillSerializer(serializers.ModelSerializer):
 class SkillFilter(filters.FilterSet):
     """What a list of skills can be narrowed by."""
 
-    user_id = filters.CharFilter(field_name="end_user__user_id")
+    user_id = UserIdFilter()
     name = filters.CharFilter()
     entry_type = filters.ChoiceFilter(choices=EntryType.choices)
     status = filters.ChoiceFilter(choices=SkillStatus.choices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from skills.api.decisions import ApproveView, RejectView
 from skills.api.dream import DreamView
 from skills.api.experiences import ExperienceViewSet
 from skills.api.proposals import ProposalViewSet
@@ -24,4 +25,6 @@ urlpatterns = [
     path("v1/skills/<id:pk>/revisions", SkillRevisionsView.as_view(), name="skill-revisions"),
     path("v1/proposals", ProposalViewSet.as_view({"get": "list"}), name="proposals"),
     path("v1/proposals/<id:pk>", ProposalViewSet.as_view({"get": "retrieve"}), name="proposal"),
+    path("v1/proposals/<id:pk>/approve", ApproveView.as_view(), name="proposal-approve"),
+    path("v1/proposals/<id:pk>/reject", RejectView.as_view(), name="proposal-reject"),
 ]

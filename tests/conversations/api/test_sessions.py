@@ -88,24 +88,29 @@ class TestList:
         make_session(owner, session_id="d", state="dead")
         assert ids(api.get(f"/v1/sessions{USER}&{query}")) == expected
 
-    @pytest.mark.parametrize("query", ["state=half", "tag=%00", "created_after=then"])
+    @pytest.mark.parametrize("query", ["state=half", "tag=%00", "created_after=then", "user_id=%00"])
     def test_a_bad_filter_is_named(self, api, owner, query):
         response = api.get(f"/v1/sessions{USER}&{query}")
         assert response.status_code == 400
         assert list(response.json()) == [query.split("=")[0]]
 
-    def test_omitted_the_user_is_the_default_of_the_client(self, api, session, client_row):
-        assert ids(api.get("/v1/sessions")) == []
+    def test_omitted_the_list_is_of_the_whole_organization(self, api, session, client_row, stranger):
         make_session(make_owner(client_row.organization, client_row.default_user_id), session_id="mine")
-        assert ids(api.get("/v1/sessions")) == ["mine"]
+        make_session(stranger, session_id="theirs")
+        assert ids(api.get("/v1/sessions")) == ["mine", "s-1"]
+        assert ids(api.get(f"/v1/sessions?user_id={client_row.default_user_id}")) == ["mine"]
 
-    @pytest.mark.parametrize("user_id", ["nobody", "%00", "%ED%A0%80", "x" * 500])
+    def test_the_user_is_compared_as_it_is_stored(self, api, owner):
+        make_session(make_owner(owner.organization, "Ren\u00e9e"), session_id="hers")
+        assert ids(api.get("/v1/sessions", {"user_id": "Rene\u0301e"})) == ["hers"]
+
+    @pytest.mark.parametrize("user_id", ["nobody", "%ED%A0%80", "x" * 500])
     def test_an_unknown_user_has_none(self, api, session, user_id):
         response = api.get(f"/v1/sessions?user_id={user_id}")
         assert (response.status_code, ids(response)) == (200, [])
 
     def test_a_stranger_sees_none(self, stranger_api, session):
-        assert ids(stranger_api.get(f"/v1/sessions{USER}")) == []
+        assert ids(stranger_api.get("/v1/sessions")) == ids(stranger_api.get(f"/v1/sessions{USER}")) == []
 
     def test_as_many_queries_for_twenty_as_for_one(self, read_api, owner):
         make_session(owner)
@@ -113,7 +118,7 @@ class TestList:
         one = queries(read_api, f"/v1/sessions{USER}")
         for _ in range(19):
             make_session(owner)
-        assert queries(read_api, f"/v1/sessions{USER}") == one == 3
+        assert queries(read_api, f"/v1/sessions{USER}") == one == 2
 
 
 class TestOne:

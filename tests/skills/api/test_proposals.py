@@ -124,17 +124,6 @@ def test_nobody_reads_without_a_key(client, db):
     assert client.get("/v1/proposals").status_code == client.get("/v1/proposals/x").status_code == 401
 
 
-@pytest.mark.parametrize("decision", ["approve", "reject"])
-def test_a_key_decides_nothing(admin_api, owner, decision):
-    proposal = make_proposal(owner)
-
-    answer = admin_api.post(f"/v1/proposals/{proposal.pk}/{decision}", {"reason": "x"}, format="json")
-
-    assert answer.status_code in (401, 403, 404)
-    proposal.refresh_from_db()
-    assert proposal.state == "proposed"
-
-
 def test_longer_lists_and_more_evidence_take_no_more_queries(read_api, owner):
     def queries(path: str) -> int:
         with CaptureQueriesContext(connection) as captured:
