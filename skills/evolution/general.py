@@ -67,7 +67,7 @@ _WISH = re.compile(
     r"|help (?:me|us) (?:to |with )?|let's |let us |please )",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"(?<=\w\w)[.!](?:\s|$)|[?](?:\s|$)")
+_SENTENCE_END = re.compile(rf"(?:(?<=\w\w)|(?<={GAP}))[.!](?:\s|$)|[?](?:\s|$)")
 
 
 def without_values(text: str) -> str:
