@@ -18,6 +18,7 @@ from django.db import transaction
 from mirix.tenants.models import ReviewPolicy
 from mirix.tenants.owners import Owner
 from mirix.tenants.selectors import effective
+from mirix.text import shorten
 from skills.evolution.budget import BudgetRule, edit_budget
 from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.gates import Limits, refusals, support_refusals
@@ -196,7 +197,7 @@ class _Evolution:
         """Return the operation as it is to be written: on the current text, past every gate."""
         unknown = [item for item in operation.experience_ids if item not in self.views]
         if unknown:
-            raise _Refused(f"It cites {len(unknown)} experiences that this run did not hand out.")
+            raise _Refused(f"It cites what this run did not hand out: {shorten(', '.join(unknown), 200)}.")
         if operation.target is not None:
             operation = replace(operation, target=self._current(operation.target))
         elif near := self.library.near(operation.content):
@@ -268,7 +269,7 @@ class _Evolution:
             )
         )
         if len(found) < len(set(ids)):
-            raise _Refused(f"{len(set(ids)) - len(found)} of its experiences are no longer pending.")
+            raise _Refused("Some of its experiences were used or set aside meanwhile.")
         return found
 
     def _propose(

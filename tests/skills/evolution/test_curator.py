@@ -229,19 +229,62 @@ def test_budget_is_charged_for_what_was_written(owner, held, settings):
     assert {third.pk, fourth.pk} <= pending(owner)
 
 
-@pytest.mark.parametrize(
-    ("ids", "reason"),
-    [
-        (["sexp-invented"], "It cites 1 experiences that this run did not hand out."),
-    ],
-)
-def test_invented_evidence_is_refused(owner, held, ids, reason):
+def test_invented_evidence_is_refused(owner, held, stranger):
     make_experience(owner)
+    foreign = make_experience(stranger)
 
-    report = evolve(owner=owner, claim=held, proposer=Scripted(create(ids)))
+    report = evolve(owner=owner, claim=held, proposer=Scripted(create(["sexp-invented", foreign.pk])))
 
-    assert [refusal.reason for refusal in report.refused] == [reason]
+    assert [refusal.reason for refusal in report.refused] == [
+        f"It cites what this run did not hand out: sexp-invented, {foreign.pk}."
+    ]
     assert not SkillRevision.objects.exists()
+    assert pending(stranger) == {foreign.pk}
+
+
+class Meddling(Scripted):
+    """A person acts while the proposer thinks."""
+
+    def __init__(self, act, *operations):
+        super().__init__(*operations)
+        self.act = act
+
+    def propose(self, experiences, candidates):
+        self.act()
+        return super().propose(experiences, candidates)
+
+
+def test_an_experience_set_aside_meanwhile_is_not_used(owner, held):
+    row = make_experience(owner)
+    proposer = Meddling(lambda: SkillExperience.objects.update(quarantined=True), create())
+
+    report = evolve(owner=owner, claim=held, proposer=proposer)
+
+    assert [refusal.reason for refusal in report.refused] == [
+        "Some of its experiences were used or set aside meanwhile."
+    ]
+    assert pending(owner) == {row.pk}
+
+
+def test_a_proposal_that_was_decided_meanwhile_is_left_alone(owner, held):
+    waiting = make_proposal(owner, make_content(name="pay-order"))
+    waiting.experiences.add(make_experience(owner, status=ExperienceStatus.CONSUMED))
+    row = refused_call(owner)
+    view = curator.Library(owner).get(waiting.pk)
+    edit = Operation(
+        action="edit",
+        content=replace(view.content, instructions="1. Ask which card to use.\n2. Say what it costs."),
+        experience_ids=(),
+        rationale="",
+        target=view,
+    )
+
+    report = evolve(owner=owner, claim=held, proposer=Meddling(lambda: approve(revision=waiting), edit))
+
+    assert report.proposed == []
+    assert [refusal.name for refusal in report.refused] == ["pay-order"]
+    assert pending(owner) == {row.pk}
+    assert Skill.objects.get().version == "0.1.0"
 
 
 def test_unverified_evidence_alone_carries_nothing(owner, held):
