@@ -76,7 +76,7 @@ def test_a_database_that_is_down_is_503_with_retry_after(api, monkeypatch):
     def fail(**_: object) -> None:
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(users, "find_owner", fail)
+    monkeypatch.setattr(users, "find_owner_of", fail)
     answer = api.post(URL, {}, format="json")
 
     assert answer.status_code == 503
@@ -88,7 +88,7 @@ def test_a_fault_of_ours_is_500_without_its_text_and_is_logged(api, monkeypatch,
     def fail(**_: object) -> None:
         raise RuntimeError("secret inner state")
 
-    monkeypatch.setattr(users, "find_owner", fail)
+    monkeypatch.setattr(users, "find_owner_of", fail)
     answer = api.post(URL, {}, format="json")
 
     assert answer.status_code == 500

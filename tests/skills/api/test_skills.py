@@ -125,6 +125,7 @@ def test_the_past_of_a_skill(read_api, owner):
         "decisions": [
             {
                 "decision": "approve",
+                "decided_by": None,
                 "decided_by_kind": "human",
                 "reason": "Right.",
                 "created_at": moment(edit.decisions.get().created_at),

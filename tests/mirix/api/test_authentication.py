@@ -9,12 +9,14 @@ import jwt
 import pytest
 from django.conf import settings
 from django.core.checks import run_checks
+from django.db import OperationalError
 from django.utils import timezone
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
+from mirix.api import authentication
 from mirix.tenants.models import EndUser
 from mirix.tenants.principal import Principal
 from mirix.tenants.tokens import find_person
@@ -91,6 +93,16 @@ class TestRefusals:
 
         assert find_person(access=f"{deep}.e30.x") is None
         assert find_person(access="x" * 5000) is None
+
+
+def test_a_database_that_is_down_is_no_wrong_credential(client_row, monkeypatch):
+    def fail(**_: object) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(authentication, "find_principal", fail)
+    answer = call(X_API_Key=make_key(client_row))
+
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
 
 
 class TestOrder:
