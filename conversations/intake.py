@@ -72,7 +72,8 @@ def accept(
 def _known(client: Client, idempotency_key: str, body_hash: str) -> Accepted | None:
     if not idempotency_key:
         return None
-    record = IntakeRecord.objects.filter(client=client, idempotency_key=idempotency_key).first()
+    records = IntakeRecord.objects.with_organization_of(client)
+    record = records.filter(client=client, idempotency_key=idempotency_key).first()
     if record is None:
         return None
     if record.body_hash != body_hash:

@@ -51,14 +51,16 @@ def seal_sessions(*, owner: Owner | None = None, now: datetime | None = None) ->
 def _seal_batch(owner: Owner | None, now: datetime) -> int:
     due = sealable(now=now)
     if owner is not None:
-        due = due.filter(organization=owner.organization, end_user=owner.end_user)
+        due = due.for_owner(owner)
     locked = due.select_for_update(skip_locked=True, no_key=True, of=("self",)).order_by("pk")
     sessions = list(locked.only("pk", "end_user", "tag")[:BATCH])
-    if sessions:
-        Session.objects.filter(pk__in=[session.pk for session in sessions]).update(
-            state=SessionState.SEALED, sealed_at=now
-        )
-        _tell_owners(sessions)
+    due.filter(pk__in=[session.pk for session in sessions]).update(state=SessionState.SEALED, sealed_at=now)
+    # Conversations teach nothing and are not told.
+    taught = {session.end_user_id for session in sessions if session.tag == SessionTag.TASK}
+    if owner is not None and taught:
+        tell(owner)
+    elif taught:
+        _tell_owners(taught)
     return len(sessions)
 
 
@@ -69,7 +71,7 @@ def close_session(*, owner: Owner, session_id: str, quietly: bool = False) -> Se
     Requests for it that still wait are stored first, so that they do not re-open it later. `quietly` leaves
     it to the caller to `tell` about many sessions at once. Raises `Session.DoesNotExist`.
     """
-    waiting = queued_for_session(end_user_id=owner.end_user.pk, session_id=session_id).last()
+    waiting = queued_for_session(owner=owner, session_id=session_id).last()
     if waiting is not None:
         store_turns(record=waiting)
     session = (
@@ -89,9 +91,8 @@ def close_session(*, owner: Owner, session_id: str, quietly: bool = False) -> Se
     return session
 
 
-def _tell_owners(sessions: Iterable[Session]) -> None:
-    """Tell once per owner; conversations teach nothing and are not told."""
-    pks = {session.end_user_id for session in sessions if session.tag == SessionTag.TASK}
+def _tell_owners(pks: Iterable[str]) -> None:
+    """Tell once per owner, of whatever organization; not within a request."""
     for end_user in EndUser.objects.filter(pk__in=pks).select_related("organization").order_by("pk"):
         tell(Owner(organization=end_user.organization, end_user=end_user))
 

@@ -18,6 +18,7 @@ from conversations.models import (
 )
 from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
+from mirix.tenants.querysets import OwnedQuerySet
 from mirix.text import clean_text
 
 
@@ -34,7 +35,7 @@ def find_session(*, owner: Owner, session_id: str) -> Session | None:
 
 def turns_of(*, session: Session) -> QuerySet[ConversationMessage]:
     """Return the turns of a session in their order."""
-    return ConversationMessage.objects.filter(session=session).order_by("seq")
+    return session.turns.order_by("seq")
 
 
 def intake_of(*, organization: Organization) -> QuerySet[IntakeRecord]:
@@ -52,14 +53,16 @@ def find_intake(*, organization: Organization, intake_id: str) -> IntakeRecord |
 def queued_before(*, record: IntakeRecord) -> QuerySet[IntakeRecord]:
     """Return the requests for the same session that were accepted earlier and still wait, in their order."""
     earlier = Q(created_at__lt=record.created_at) | Q(created_at=record.created_at, pk__lt=record.pk)
-    return queued_for_session(end_user_id=record.end_user_id, session_id=record.session_id).filter(earlier)
+    return _queued(IntakeRecord.objects.with_owner_of(record), record.session_id).filter(earlier)
 
 
-def queued_for_session(*, end_user_id: str, session_id: str) -> QuerySet[IntakeRecord]:
-    """Return the requests for one session that still wait, in the order of their acceptance."""
-    return IntakeRecord.objects.filter(
-        end_user=end_user_id, session_id=session_id, state=IntakeState.QUEUED
-    ).order_by("created_at", "pk")
+def queued_for_session(*, owner: Owner, session_id: str) -> QuerySet[IntakeRecord]:
+    """Return the owner's requests for one session that still wait, in the order of their acceptance."""
+    return _queued(IntakeRecord.objects.for_owner(owner), session_id)
+
+
+def _queued(records: OwnedQuerySet, session_id: str) -> OwnedQuerySet:
+    return records.filter(session_id=session_id, state=IntakeState.QUEUED).order_by("created_at", "pk")
 
 
 def overdue_intake(*, now: datetime | None = None) -> QuerySet[IntakeRecord]:
@@ -81,7 +84,7 @@ def replayable_intake(*, organization: Organization) -> QuerySet[IntakeRecord]:
     )
 
 
-def sealable(*, now: datetime | None = None) -> QuerySet[Session]:
+def sealable(*, now: datetime | None = None) -> OwnedQuerySet:
     """Return open sessions that are complete: idle for long enough, or followed by a newer one.
 
     Newer means: another session of the owner began after this one's last turn. For a session that was
@@ -96,7 +99,7 @@ def sealable(*, now: datetime | None = None) -> QuerySet[Session]:
     return Session.objects.filter(complete, state=SessionState.OPEN)
 
 
-def distillable(*, now: datetime | None = None) -> QuerySet[Session]:
+def distillable(*, now: datetime | None = None) -> OwnedQuerySet:
     """Return sealed task sessions with turns that were not learned from yet and whose time has come.
 
     Oldest first. Of every owner: for schedulers, which count; a run asks `distillable_sessions`.
@@ -111,4 +114,4 @@ def distillable_sessions(
     *, owner: Owner, limit: int | None = None, now: datetime | None = None
 ) -> QuerySet[Session]:
     """Return up to `limit` of the owner's sessions to learn from, oldest first."""
-    return distillable(now=now).filter(organization=owner.organization, end_user=owner.end_user)[:limit]
+    return distillable(now=now).for_owner(owner)[:limit]

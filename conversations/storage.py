@@ -63,7 +63,8 @@ def store_turns(*, record: IntakeRecord, messages: list[Any] | None = None) -> S
 
 def _lock_session(record: IntakeRecord) -> Session:
     """Return the locked session of a request; a new one is made, and waited for when two make it at once."""
-    session, _ = Session.objects.select_for_update(no_key=True).get_or_create(
+    sessions = Session.objects.with_owner_of(record).select_for_update(no_key=True)
+    session, _ = sessions.get_or_create(
         organization_id=record.organization_id,
         end_user_id=record.end_user_id,
         session_id=record.session_id,
@@ -156,11 +157,7 @@ def _new_turns(extraction: Extraction, record: IntakeRecord, session: Session) -
     ids = {turn.message_id for turn in turns if turn.message_id}
     if not ids or session.last_seq == 0:
         return turns
-    known = set(
-        ConversationMessage.objects.filter(session=session, message_id__in=ids).values_list(
-            "message_id", flat=True
-        )
-    )
+    known = set(session.turns.filter(message_id__in=ids).values_list("message_id", flat=True))
     stored = {turn.index for turn in turns if turn.message_id in known}
     return [turn for turn in turns if turn.index not in stored]
 

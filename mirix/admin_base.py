@@ -24,6 +24,9 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from unfold.sites import UnfoldAdminSite
 from unfold.views import ChangeList as ThemedChangeList
 
+from mirix.tenants.models import Organization
+from mirix.tenants.querysets import organization_id_of
+from mirix.tenants.requests import organization_ids, roles
 from mirix.text import clean_text
 
 __all__ = [
@@ -52,21 +55,6 @@ class AdminSite(UnfoldAdminSite):
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Answer 404: the theme's search keeps objects in the cache, and ours holds JSON alone."""
         raise Http404
-
-
-def roles(request: HttpRequest) -> dict[str, str]:
-    """Return the user's role by organization id; one query per request, empty for strangers."""
-    kept = request.__dict__.get("_mirix_roles")
-    if kept is None:
-        user = request.user
-        kept = dict(user.memberships.values_list("organization_id", "role")) if user.is_authenticated else {}
-        request.__dict__["_mirix_roles"] = kept
-    return kept
-
-
-def organization_ids(request: HttpRequest) -> list[str] | None:
-    """Return the ids of the organizations whose rows the user may see; None stands for all."""
-    return None if getattr(request.user, "is_superuser", False) else sorted(roles(request))
 
 
 class CappedPaginator(Paginator):
@@ -138,8 +126,6 @@ class TitledAdmin(ThemedModelAdmin):
 class TenantAdmin(TitledAdmin):
     """Read-only lists of rows that belong to an organization, limited to the user's own."""
 
-    organization_lookup = "organization"
-    """The path from a row to its organization's id."""
     empty_title = "Nothing here yet"
     empty_text = ""
     empty_command = ""
@@ -161,11 +147,9 @@ class TenantAdmin(TitledAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         """Return the rows of the user's organizations."""
-        rows = self.annotated(self.model._default_manager.get_queryset()).defer(*self.heavy_fields)
         allowed = organization_ids(request)
-        if allowed is not None:
-            rows = rows.filter(**{f"{self.organization_lookup}__in": allowed})
-        return rows.order_by(*self.get_ordering(request))
+        rows = self.annotated(self.model._default_manager.for_organizations(allowed))
+        return rows.defer(*self.heavy_fields).order_by(*self.get_ordering(request))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Use our list."""
@@ -173,13 +157,7 @@ class TenantAdmin(TitledAdmin):
 
     def organizations(self, request: HttpRequest) -> QuerySet:
         """Return the organizations that the user may see."""
-        related = self.model._meta.get_field("organization").related_model
-        allowed = organization_ids(request)
-        return related.objects.all() if allowed is None else related.objects.filter(pk__in=allowed)
-
-    def organization_of(self, obj: Any) -> str:
-        """Return the id of the organization that `obj` belongs to."""
-        return obj.organization_id
+        return Organization.objects.for_organizations(organization_ids(request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Let members and superusers see the app."""
@@ -190,7 +168,7 @@ class TenantAdmin(TitledAdmin):
         allowed = organization_ids(request)
         if allowed is None:
             return True
-        return bool(allowed) if obj is None else self.organization_of(obj) in allowed
+        return bool(allowed) if obj is None else organization_id_of(obj) in allowed
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Let nobody add rows by hand."""

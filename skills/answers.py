@@ -12,8 +12,8 @@ from skills.selectors.runs import attempts_of, last_dream_at
 
 def dream_answer(run: AutoDreamRun) -> dict[str, Any]:
     """Return the answer for a run in any state; of one that is not over, what it has done so far."""
-    counts = run.counts or tally_of(run_id=run.pk)
     owner = Owner(organization=run.organization, end_user=run.end_user)
+    counts = run.counts or tally_of(owner=owner, run_id=run.pk)
     finished = run.state == RunState.FINISHED
     return _answer(
         success=run.state not in {RunState.FAILED, RunState.ABANDONED},

@@ -80,12 +80,15 @@ def plan(*, owner: Owner, last_n_sessions: int = 0) -> Plan:
     now = timezone.now()
     complete = sealable(now=now).filter(tag=SessionTag.TASK, last_seq__gt=F("distilled_through"))
     sessions = Session.objects.for_owner(owner).filter(
-        Q(pk__in=distillable(now=now).values("pk")) | Q(pk__in=complete.values("pk"))
+        Q(pk__in=distillable(now=now).for_owner(owner).values("pk"))
+        | Q(pk__in=complete.for_owner(owner).values("pk"))
     )
     limit = last_n_sessions or DEFAULT_SESSIONS
     ids = list(sessions.order_by("first_turn_at", "pk").values_list("pk", flat=True)[:limit])
-    size = ConversationMessage.objects.filter(session__in=ids).aggregate(
-        turns=Count("pk"), characters=Sum(Length("content"))
+    size = (
+        ConversationMessage.objects.for_owner(owner)
+        .filter(session__in=ids)
+        .aggregate(turns=Count("pk"), characters=Sum(Length("content")))
     )
     return Plan(sessions=len(ids), turns=size["turns"], characters=size["characters"] or 0)
 
@@ -112,7 +115,7 @@ def dream(
                 watcher.evolving()
                 report = evolve(owner=claim.owner, claim=claim)
                 notes = [asdict(refusal) for refusal in report.refused]
-            tally = tally_of(run_id=claim.run_id)
+            tally = tally_of(owner=claim.owner, run_id=claim.run_id)
             return claim.end(RunState.FINISHED, counts=tally, notes=notes, tokens=tokens_of(claim.run_id))
         except LostRun:
             raise
@@ -124,15 +127,16 @@ def dream(
             raise
 
 
-def tally_of(*, run_id: str) -> dict[str, Any]:
+def tally_of(*, owner: Owner, run_id: str) -> dict[str, Any]:
     """Count what a run has done so far, from the rows it wrote; they outlive a crash of the process."""
     verdicts = dict(
-        DistillationAttempt.objects.filter(run=run_id)
+        DistillationAttempt.objects.for_owner(owner)
+        .filter(run=run_id)
         .values_list("verdict")
         .annotate(n=Count("pk"))
         .order_by()
     )
-    revisions = SkillRevision.objects.filter(run=run_id).order_by("created_at", "pk")
+    revisions = SkillRevision.objects.for_owner(owner).filter(run=run_id).order_by("created_at", "pk")
     published = revisions.filter(state=RevisionState.PUBLISHED).values_list("skill_id", "action")
     return {
         "sessions": {
@@ -141,7 +145,7 @@ def tally_of(*, run_id: str) -> dict[str, Any]:
             "retry": verdicts.get(Verdict.RETRY, 0),
             "dead": verdicts.get(Verdict.DEAD, 0),
         },
-        "experiences": SkillExperience.objects.filter(attempt__run=run_id).count(),
+        "experiences": SkillExperience.objects.for_owner(owner).filter(attempt__run=run_id).count(),
         "created": [skill_id for skill_id, action in published if action == "create"],
         "edited": [skill_id for skill_id, action in published if action != "create"],
         "proposals": list(revisions.filter(state=RevisionState.PROPOSED).values_list("pk", flat=True)),
@@ -217,7 +221,7 @@ def _end_as_failed(claim: RunClaim, error: BaseException) -> None:
         claim.end(
             RunState.FAILED,
             error=reason,
-            counts=tally_of(run_id=claim.run_id),
+            counts=tally_of(owner=claim.owner, run_id=claim.run_id),
             tokens=tokens_of(claim.run_id),
         )
     except (DatabaseError, LostRun) as second:

@@ -53,8 +53,7 @@ def request_run(*, owner: Owner, trigger: str, parameters: dict[str, Any] | None
 
 def trigger_if_due(*, owner: Owner) -> AutoDreamRun | None:
     """Queue an automatic run when the owner has enough to learn from and none is open already."""
-    due = _due_end_users().filter(pk=owner.end_user.pk)
-    if not due.exists():
+    if not _due_end_users(owner).exists():
         return None
     return request_run(owner=owner, trigger=RunTrigger.AUTOMATIC, parameters=automatic_parameters())
 
@@ -106,14 +105,20 @@ def _end_silent(which: Q, state: RunState, error: str) -> int:
     return AutoDreamRun.objects.filter(pk__in=dead).update(state=state, finished_at=Now(), error=error)
 
 
-def _due_end_users() -> QuerySet[EndUser]:
-    """End users with enough sealed sessions, or with one whose next attempt is due; none with an open run."""
+def _due_end_users(owner: Owner | None = None) -> QuerySet[EndUser]:
+    """End users with enough sealed sessions, or with one whose next attempt is due; none with an open run.
+
+    Of every organization, or the one of `owner` alone.
+    """
     threshold = settings.MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD
     if threshold <= 0:
         return EndUser.objects.none()
+    sessions, end_users = distillable(now=timezone.now()), EndUser.objects.all()
+    if owner is not None:
+        sessions = sessions.for_owner(owner)
+        end_users = end_users.for_organization(owner.organization).filter(pk=owner.end_user.pk)
     ready = (
-        distillable(now=timezone.now())
-        .order_by()
+        sessions.order_by()
         .values("end_user")
         .annotate(all=Count("pk"), tried_before=Count("pk", filter=Q(attempts__gt=0)))
         .filter(Q(all__gte=threshold) | Q(tried_before__gt=0))
@@ -121,9 +126,9 @@ def _due_end_users() -> QuerySet[EndUser]:
     own = AutoDreamRun.objects.filter(end_user=OuterRef("pk"))
     open_run = own.filter(Q(state=RunState.QUEUED) | Q(state=RunState.RUNNING))
     failed = own.filter(state=RunState.FAILED, finished_at__gt=Now() - REST_AFTER_FAILURE)
-    return EndUser.objects.filter(
-        ~Exists(open_run), ~Exists(failed), pk__in=ready.values("end_user")
-    ).order_by("pk")
+    return end_users.filter(~Exists(open_run), ~Exists(failed), pk__in=ready.values("end_user")).order_by(
+        "pk"
+    )
 
 
 def _queued(owner: Owner) -> AutoDreamRun | None:

@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 
 from mirix.tenants.models import Client, Organization
 from mirix.tenants.owners import Owner
+from mirix.tenants.scope import UnscopedQuery, outside_request_scope
 from tests.factories import make_client, make_key, make_member, make_owner, make_superuser, make_token
 
 
@@ -26,6 +27,14 @@ def _empty_queue(request):
         tables = ("jobs", "events", "periodic_defers", "workers")
         with connection.cursor() as cursor:
             cursor.execute(f"TRUNCATE {', '.join(f'procrastinate_{table}' for table in tables)} CASCADE")
+
+
+@pytest.fixture(autouse=True)
+def _no_swallowed_unscoped_query(caplog):
+    """Fail where code that goes on after any error has logged a refused query and gone on."""
+    yield
+    logged = [record.exc_info for record in caplog.get_records("call") if record.exc_info]
+    assert not [info for info in logged if isinstance(info[1], UnscopedQuery)]
 
 
 @pytest.fixture
@@ -90,7 +99,8 @@ def work(monkeypatch) -> Callable[[], None]:
     monkeypatch.setitem(connections.settings["default"], "CONN_MAX_AGE", 0)
 
     def run() -> None:
-        with app.replace_connector(app.connector.get_worker_connector()):
+        # Tests also run it while a request waits, in the request's own thread.
+        with outside_request_scope(), app.replace_connector(app.connector.get_worker_connector()):
             app.run_worker(wait=False, install_signal_handlers=False, listen_notify=False)
 
     return run

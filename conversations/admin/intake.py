@@ -44,13 +44,12 @@ class IntakeRecordAdmin(PageAdmin):
 
     def page_context(self, request: HttpRequest, obj: IntakeRecord) -> dict[str, Any]:
         """Return the report, and the session that the turns went to."""
-        session = Session.objects.filter(
-            organization=obj.organization_id, end_user=obj.end_user_id, session_id=obj.session_id
-        ).first()
+        session = Session.objects.with_owner_of(obj).filter(session_id=obj.session_id).first()
+        kept = IntakeRecord.objects.with_owner_of(obj).filter(pk=obj.pk, body__isnull=False)
         return {
             "intake": obj,
             "state_colour": STATE_COLOURS[obj.get_state_display()],
             "session": session,
-            "body_is_kept": IntakeRecord.objects.filter(pk=obj.pk, body__isnull=False).exists(),
+            "body_is_kept": kept.exists(),
             "report": obj.report if isinstance(obj.report, dict) else None,
         }

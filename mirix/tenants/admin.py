@@ -26,7 +26,6 @@ def _count_of(related: Any, link: str) -> Coalesce:
 class OrganizationAdmin(TenantAdmin):
     """Tenants."""
 
-    organization_lookup = "pk"
     list_display = ("name", "clients", "end_users", "members", "created_at")
     search_fields = ("name",)
     fields = ("id", "name", "created_at")
@@ -35,10 +34,6 @@ class OrganizationAdmin(TenantAdmin):
     empty_title = "No organization yet"
     empty_text = "An organization is a tenant; nothing crosses it. Make the first one:"
     empty_command = "./run create_organization NAME"
-
-    def organization_of(self, obj: Organization) -> str:
-        """Return its own id."""
-        return obj.pk
 
     def annotated(self, rows: QuerySet) -> QuerySet:
         """Count what belongs to each organization."""

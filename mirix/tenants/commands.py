@@ -49,7 +49,8 @@ class KeyCommand(OrganizationCommand):
     def key(self, options: dict[str, Any]) -> ApiKey:
         """Return the key; an unknown one and a prefix that fits several are an operator's error."""
         organization, name = self.organization(options), options["key"]
-        keys = list(ApiKey.objects.filter(Q(pk=name) | Q(prefix=name), organization=organization))
+        found = ApiKey.objects.for_organization(organization)
+        keys = list(found.filter(Q(pk=name) | Q(prefix=name)))
         if not keys:
             raise CommandError(f"no key {name!r} in organization {organization.name!r}")
         if len(keys) > 1:

@@ -65,7 +65,8 @@ def rotate_api_key(
     """
     if not timedelta(0) <= overlap <= timedelta(hours=MAX_OVERLAP_HOURS):
         raise ValidationError({"overlap_hours": [f"Must be between 0 and {MAX_OVERLAP_HOURS}."]})
-    old = ApiKey.objects.select_for_update(of=("self",), no_key=True).get(pk=api_key.pk)
+    keys = ApiKey.objects.with_organization_of(api_key)
+    old = keys.select_for_update(of=("self",), no_key=True).get(pk=api_key.pk)
     now = timezone.now()
     if not old.is_usable:
         raise ValidationError("This key does not work any more; make a new one instead.")
@@ -92,7 +93,8 @@ def rotate_api_key(
 @transaction.atomic
 def revoke_api_key(*, api_key: ApiKey, actor: Actor) -> ApiKey:
     """Revoke a key from now on; revoking it again keeps the first time."""
-    revoked = ApiKey.objects.filter(pk=api_key.pk, revoked_at=None).update(revoked_at=timezone.now())
+    keys = ApiKey.objects.with_organization_of(api_key)
+    revoked = keys.filter(pk=api_key.pk, revoked_at=None).update(revoked_at=timezone.now())
     api_key.refresh_from_db()
     if revoked:
         record(

@@ -32,7 +32,7 @@ def set_membership(
     if role not in Role.values:
         raise ValidationError({"role": [f"Must be one of {', '.join(Role.values)}."]})
     _lock(organization)
-    membership = Membership.objects.filter(organization=organization, user=user).first()
+    membership = Membership.objects.for_organization(organization).filter(user=user).first()
     is_new = membership is None
     if membership is None:
         membership = Membership.objects.create(organization=organization, user=user, role=role)
@@ -73,7 +73,8 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
     Raises `ValidationError` for the last administrator. Whoever was removed already stays so.
     """
     _lock(membership.organization)
-    current = Membership.objects.filter(pk=membership.pk).select_related("user", "organization").first()
+    members = Membership.objects.with_organization_of(membership).select_related("user", "organization")
+    current = members.filter(pk=membership.pk).first()
     if current is None:
         return
     _keep_an_administrator(current)
@@ -83,17 +84,17 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
 
 def _lock(organization: Organization) -> None:
     """Let one at a time change who is in an organization: two administrators might remove each other."""
-    Organization.objects.select_for_update(no_key=True).get(pk=organization.pk)
+    Organization.objects.for_organization(organization).select_for_update(no_key=True).get()
 
 
 def _keep_an_administrator(membership: Membership, error_field: str = "") -> None:
     """Raise `ValidationError` where the organization has no other administrator than this one."""
     if membership.role != Role.ADMINISTRATOR:
         return
-    others = Membership.objects.filter(
-        organization=membership.organization, role=Role.ADMINISTRATOR, user__is_active=True
-    ).exclude(pk=membership.pk)
-    if not others.exists():
+    administrators = Membership.objects.with_organization_of(membership).filter(
+        role=Role.ADMINISTRATOR, user__is_active=True
+    )
+    if not administrators.exclude(pk=membership.pk).exists():
         raise ValidationError({error_field: [LAST_ADMINISTRATOR]} if error_field else LAST_ADMINISTRATOR)
 
 

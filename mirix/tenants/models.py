@@ -5,7 +5,8 @@ The organization is the border: every row of every app names one, and nothing cr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Collection
+from typing import ClassVar
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator
@@ -13,13 +14,36 @@ from django.db import models
 from django.utils import timezone
 
 from mirix.ids import id_factory
+from mirix.tenants.querysets import OwnedQuerySet, TenantQuerySet
+from mirix.tenants.scope import outside_request_scope
 
-if TYPE_CHECKING:
-    from mirix.tenants.owners import Owner
+
+class TenantModel(models.Model):
+    """Base of every model whose rows belong to an organization; see `mirix.tenants.querysets`."""
+
+    organization_key: ClassVar[str] = "organization_id"
+    """The column that says which organization a row belongs to."""
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def validate_unique(self, exclude: Collection[str] | None = None) -> None:
+        """Look at the whole table, as the database does."""
+        with outside_request_scope():
+            super().validate_unique(exclude)
+
+    def validate_constraints(self, exclude: Collection[str] | None = None) -> None:
+        """Look at the whole table, as the database does."""
+        with outside_request_scope():
+            super().validate_constraints(exclude)
 
 
-class Organization(models.Model):
+class Organization(TenantModel):
     """The tenant. Commands and people address it by its unique name, programs by its id."""
+
+    organization_key = "id"
 
     id = models.CharField(primary_key=True, max_length=128, default=id_factory("org"), editable=False)
     name = models.CharField(max_length=128)
@@ -58,7 +82,7 @@ def _days(what: str) -> models.PositiveIntegerField:
     )
 
 
-class OrganizationSettings(models.Model):
+class OrganizationSettings(TenantModel):
     """What an organization chose for itself; an empty value of `INHERITED` is the installation's.
 
     Written by `mirix.tenants.preferences`; read through `selectors.effective`.
@@ -120,7 +144,7 @@ class OrganizationSettings(models.Model):
         return f"Settings of {self.organization_id}"
 
 
-class Client(models.Model):
+class Client(TenantModel):
     """An application of an organization that calls the API."""
 
     id = models.CharField(primary_key=True, max_length=128, default=id_factory("client"), editable=False)
@@ -150,7 +174,7 @@ class Permission(models.TextChoices):
     ADMIN = "admin", "Read, write and administer"
 
 
-class ApiKey(models.Model):
+class ApiKey(TenantModel):
     """A client's credential. Only the hash of the secret is stored; the key itself is shown once.
 
     A fast hash is right here: the secret has 256 random bits, so there is nothing to guess.
@@ -190,7 +214,7 @@ class ApiKey(models.Model):
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())
 
 
-class EndUser(models.Model):
+class EndUser(TenantModel):
     """The person or agent whose memory it is; `user_id` is the caller's own id string."""
 
     id = models.CharField(primary_key=True, max_length=128, default=id_factory("enduser"), editable=False)
@@ -216,7 +240,7 @@ class Role(models.TextChoices):
     ADMINISTRATOR = "administrator", "Administrator: everything in the organization"
 
 
-class Membership(models.Model):
+class Membership(TenantModel):
     """A Django user's role in one organization."""
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("member"), editable=False)
@@ -246,7 +270,7 @@ class ActorKind(models.TextChoices):
     SYSTEM = "system", "System"
 
 
-class AuditEvent(models.Model):
+class AuditEvent(TenantModel):
     """One act of administration. Written by `mirix.tenants.audit` in the transaction of the act itself.
 
     Append-only, which the database enforces: a row never changes, and goes with its organization only. It
@@ -297,7 +321,7 @@ class NotificationState(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
-class Notification(models.Model):
+class Notification(TenantModel):
     """One message to an organization about what waits for it: counts, never a text of anybody.
 
     Written by `mirix.tenants.notifications`. While it waits, `next_attempt_at` says when it is tried next.
@@ -340,26 +364,14 @@ class Notification(models.Model):
         return f"{self.get_channel_display()} of {self.created_at:%Y-%m-%d %H:%M}"
 
 
-class OwnedQuerySet(models.QuerySet):
-    """Reads of rows that belong to an owner; selectors start from one of these two."""
-
-    def for_owner(self, owner: Owner) -> Self:
-        """Rows of one end user of one organization."""
-        return self.filter(organization=owner.organization, end_user=owner.end_user)
-
-    def for_organization(self, organization: Organization) -> Self:
-        """Rows of every end user of one organization."""
-        return self.filter(organization=organization)
-
-
-class Owned(models.Model):
+class Owned(TenantModel):
     """Base of every row that belongs to an owner. Tenant columns are never NULL."""
 
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="+")
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = OwnedQuerySet.as_manager()
+    objects = OwnedQuerySet.as_manager()  # type: ignore[misc]  # a class variable, as everywhere
 
     class Meta:
         abstract = True

@@ -82,8 +82,9 @@ def webhook_host(url: str) -> str:
 
 def _locked(organization: Organization) -> OrganizationSettings:
     """Return the organization's row, made if missing, for this transaction alone."""
-    OrganizationSettings.objects.get_or_create(organization=organization)
-    return OrganizationSettings.objects.select_for_update(no_key=True).get(organization=organization)
+    rows = OrganizationSettings.objects.for_organization(organization)
+    rows.get_or_create(organization=organization)
+    return rows.select_for_update(no_key=True).get()
 
 
 def _assign(row: OrganizationSettings, changes: Mapping[str, Any]) -> None:

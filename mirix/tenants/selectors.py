@@ -22,6 +22,7 @@ from mirix.tenants.models import (
 )
 from mirix.tenants.owners import Owner
 from mirix.tenants.principal import DECIDING_ROLES, Principal
+from mirix.tenants.scope import WHO_CALLS
 from mirix.text import clean_text
 
 LAST_USED_STEP = timedelta(minutes=1)
@@ -29,9 +30,8 @@ LAST_USED_STEP = timedelta(minutes=1)
 
 def find_organization(*, name: str) -> Organization | None:
     """Return the organization of that id or name."""
-    return (
-        Organization.objects.filter(pk=name).first() or Organization.objects.filter(name=name.strip()).first()
-    )
+    every = Organization.objects.for_organizations(None)
+    return every.filter(pk=name).first() or every.filter(name=name.strip()).first()
 
 
 def find_owner(*, principal: Principal, user_id: str | None) -> Owner | None:
@@ -45,15 +45,14 @@ def find_owner(*, principal: Principal, user_id: str | None) -> Owner | None:
 
 def find_owner_of(*, organization: Organization, user_id: str) -> Owner | None:
     """Return the owner of that `user_id` in an organization, if there is one."""
-    end_user = EndUser.objects.filter(organization=organization, user_id=clean_text(user_id)).first()
+    end_user = EndUser.objects.for_organization(organization).filter(user_id=clean_text(user_id)).first()
     return Owner(organization=organization, end_user=end_user) if end_user else None
 
 
 def settings_of(*, organization: Organization) -> OrganizationSettings:
     """Return the organization's own choices; an unsaved empty row when it made none."""
-    return OrganizationSettings.objects.filter(organization=organization).first() or OrganizationSettings(
-        organization=organization
-    )
+    chosen = OrganizationSettings.objects.for_organization(organization).first()
+    return chosen or OrganizationSettings(organization=organization)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,13 +90,16 @@ def may_review(*, user: User, organization: Organization) -> bool:
     """Return whether a Django user may decide the organization's proposals."""
     return user.is_active and (
         user.is_superuser
-        or Membership.objects.filter(user=user, organization=organization, role__in=DECIDING_ROLES).exists()
+        or Membership.objects.for_organization(organization)
+        .filter(user=user, role__in=DECIDING_ROLES)
+        .exists()
     )
 
 
 def find_trusted_client(*, client_id: str) -> Principal | None:
     """Return the client of that id as caller, taken at its word."""
-    client = Client.objects.filter(pk=clean_text(client_id)).select_related("organization").first()
+    clients = Client.objects.unscoped(WHO_CALLS).select_related("organization")
+    client = clients.filter(pk=clean_text(client_id)).first()
     return Principal.of_client(client) if client else None
 
 
@@ -106,10 +108,11 @@ def find_principal(*, key: str) -> Principal | None:
 
     Notes the time of use, at most once a minute, so that reads stay reads.
     """
-    row = ApiKey.objects.filter(secret_hash=hash_key(key)).select_related("client", "organization").first()
+    keys = ApiKey.objects.unscoped(WHO_CALLS).select_related("client", "organization")
+    row = keys.filter(secret_hash=hash_key(key)).first()
     if row is None or not row.is_usable:
         return None
     now = timezone.now()
     if row.last_used_at is None or now - row.last_used_at > LAST_USED_STEP:
-        ApiKey.objects.filter(pk=row.pk).update(last_used_at=now)
+        keys.filter(pk=row.pk).update(last_used_at=now)
     return Principal.of_key(row)

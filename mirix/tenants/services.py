@@ -45,14 +45,15 @@ def get_or_create_organization(*, name: str, actor: Actor) -> tuple[Organization
     Raises `ValidationError` for a blank or over-long name.
     """
     name = clean_text(name).strip()
-    known = Organization.objects.filter(pk=name).first() or Organization.objects.filter(name=name).first()
+    every = Organization.objects.for_organizations(None)
+    known = every.filter(pk=name).first() or every.filter(name=name).first()
     if known:
         return known, False
     try:
         return create_organization(name=name, actor=actor), True
     except ValidationError:
         # Somebody may have been faster, else the name itself was refused.
-        if known := Organization.objects.filter(name=name).first():
+        if known := every.filter(name=name).first():
             return known, False
         raise
 
@@ -92,7 +93,7 @@ def create_client(*, organization: Organization, name: str, actor: Actor) -> Cli
 def get_or_create_client(*, organization: Organization, name: str, actor: Actor) -> tuple[Client, bool]:
     """Return the organization's client of that name or id and whether it was made now."""
     name = clean_text(name).strip()
-    clients = Client.objects.filter(organization=organization)
+    clients = Client.objects.for_organization(organization)
     known = clients.filter(pk=name).first() or clients.filter(name=name).first()
     if known:
         return known, False
@@ -137,7 +138,7 @@ def get_or_create_end_user(*, organization: Organization, user_id: str, name: st
     Raises `ValidationError` with the field's name for a blank or over-long id.
     """
     user_id = _checked("user_id", user_id, MAX_USER_ID, strip=False)
-    end_user, _ = EndUser.objects.get_or_create(
+    end_user, _ = EndUser.objects.for_organization(organization).get_or_create(
         organization=organization, user_id=user_id, defaults={"name": clean_text(name)[:256]}
     )
     return end_user

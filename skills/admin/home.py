@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from conversations.models import IntakeRecord, IntakeState, Session, SessionState
 from mirix.admin_base import organization_ids
+from mirix.tenants.models import Owned
 from skills.admin.queue import waiting, waiting_count
 from skills.models import AutoDreamRun, RunState, Skill, SkillStatus
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
@@ -75,8 +76,8 @@ def _item(title: str, icon: str, model: str) -> dict[str, Any]:
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add the figures of the home page; each carries the address of the list it counts."""
-    sessions = _by(_seen(request, Session.objects.all()), "state")
-    skills = _by(_seen(request, Skill.objects.all()), "status")
+    sessions = _by(_seen(request, Session), "state")
+    skills = _by(_seen(request, Skill), "status")
     queue = with_priority(waiting(request).select_related("organization", "end_user")).order_by(*QUEUE_ORDER)
     context |= {
         "figures": [
@@ -100,7 +101,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             ),
             _figure(
                 "Intake failed",
-                _seen(request, IntakeRecord.objects.filter(state=IntakeState.FAILED)).count(),
+                _seen(request, IntakeRecord).filter(state=IntakeState.FAILED).count(),
                 "conversations_intakerecord",
                 f"?state__exact={IntakeState.FAILED.value}",
                 "alarm",
@@ -108,18 +109,15 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         ],
         "queue": list(queue[:QUEUE_ON_HOME]),
         "running": list(
-            _seen(request, AutoDreamRun.objects.filter(state=RunState.RUNNING)).select_related("end_user")[
-                :10
-            ]
+            _seen(request, AutoDreamRun).filter(state=RunState.RUNNING).select_related("end_user")[:10]
         ),
         "nothing_yet": not sessions,
     }
     return context
 
 
-def _seen(request: HttpRequest, rows: QuerySet) -> QuerySet:
-    allowed = organization_ids(request)
-    return rows if allowed is None else rows.filter(organization__in=allowed)
+def _seen(request: HttpRequest, model: type[Owned]) -> QuerySet:
+    return model.objects.for_organizations(organization_ids(request))
 
 
 def _by(rows: QuerySet, field: str) -> dict[str, int]:

@@ -25,9 +25,8 @@ def may_decide(request: HttpRequest, revision: SkillRevision) -> bool:
 
 def waiting(request: HttpRequest) -> QuerySet:
     """Return the proposals that wait in the user's organizations, without order."""
-    proposals = SkillRevision.objects.filter(state=RevisionState.PROPOSED)
-    allowed = organization_ids(request)
-    return proposals if allowed is None else proposals.filter(organization__in=allowed)
+    revisions = SkillRevision.objects.for_organizations(organization_ids(request))
+    return revisions.filter(state=RevisionState.PROPOSED)
 
 
 def waiting_count(request: HttpRequest, at_most: int) -> int:

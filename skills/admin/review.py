@@ -40,7 +40,7 @@ def review_context(revision: SkillRevision, before: Content | None) -> dict[str,
         "risks": [RISK_LABELS.get(flag, flag) for flag in revision.risk_flags],
         "evidence": [view_experience(experience) for experience in evidence_of(revision=revision)],
         "decisions": revision.decisions.order_by("created_at", "id"),
-        "successor": SkillRevision.objects.filter(supersedes=revision).first(),
+        "successor": SkillRevision.objects.with_owner_of(revision).filter(supersedes=revision).first(),
         "moved": _moved(revision),
     }
 

@@ -52,7 +52,7 @@ class LearnedSessionAdmin(SessionAdmin):
     def pins(self, request: HttpRequest, session: Session, turns: Sequence[ConversationMessage]) -> list[Pin]:
         """Return the experiences, on the turns they came from."""
         seqs = [turn.seq for turn in turns]
-        experiences = SkillExperience.objects.filter(session=session, turn_seq__in=seqs).order_by("id")
+        experiences = session.experiences.filter(turn_seq__in=seqs).order_by("id")
         return [
             Pin(
                 seq=experience.turn_seq or 0,
@@ -67,7 +67,7 @@ class LearnedSessionAdmin(SessionAdmin):
 
     def page_context(self, request: HttpRequest, obj: Session) -> dict[str, Any]:
         """Add what was learned, each lesson with the address of its turn, and the attempts."""
-        experiences = SkillExperience.objects.filter(session=obj).order_by("turn_seq", "id")
+        experiences = obj.experiences.order_by("turn_seq", "id")
         return super().page_context(request, obj) | {
             "learned": [(experience, turn_url(obj.pk, experience.turn_seq)) for experience in experiences],
             "attempts": obj.distillation_attempts.order_by("-created_at", "id")[:MAX_ATTEMPTS_SHOWN],

@@ -57,9 +57,10 @@ class SkillAdmin(PageAdmin):
     def page_context(self, request: HttpRequest, obj: Skill) -> dict[str, Any]:
         """Return its past, and the experiences that its published versions rest on."""
         revisions = obj.revisions.select_related("author").order_by("-created_at", "id")[:MAX_REVISIONS]
+        experiences = SkillExperience.objects.with_owner_of(obj)
         support = (
-            SkillExperience.objects.filter(
-                pk__in=SkillExperience.objects.filter(
+            experiences.filter(
+                pk__in=experiences.filter(
                     revisions__skill=obj, revisions__state=RevisionState.PUBLISHED
                 ).values("pk")
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from mirix.tenants.models import EndUser, Organization, Owned
+from mirix.tenants.models import EndUser, Organization, Owned, TenantModel
 from skills.models.skills import Skill
 
 MAX_TERM_CHARS = 64
@@ -25,7 +25,7 @@ class SkillDocument(Owned):
         return self.skill_id
 
 
-class SkillPosting(models.Model):
+class SkillPosting(TenantModel):
     """How often a term stands in each field of a skill, and how long these fields are.
 
     A skill has hundreds of postings, and a search reads them in one index and nothing else. So a row carries

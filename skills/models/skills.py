@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from mirix.ids import id_factory
-from mirix.tenants.models import Owned
+from mirix.tenants.models import Owned, TenantModel
 from skills.content import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, NAME_PATTERN
 from skills.models.experiences import SkillExperience
 from skills.models.runs import AutoDreamRun
@@ -173,7 +173,7 @@ class Decision(models.TextChoices):
     REJECT = "reject", "Rejected"
 
 
-class ReviewDecision(models.Model):
+class ReviewDecision(TenantModel):
     """Append-only: who decided what about a revision, when, and why."""
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("decision"), editable=False)

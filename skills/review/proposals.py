@@ -53,7 +53,8 @@ def propose(
     """
     skill = _locked_skill(owner, skill or (target_revision.skill if target_revision else None))
     replaced = _superseded(owner, skill, target_revision)
-    support = _consumed(owner, [*experiences, *(replaced.experiences.all() if replaced else [])])
+    carried = list(replaced.experiences.all()) if replaced else []
+    support = _consumed(owner, [*experiences, *carried])
     base = skill.current_revision if skill else None
     content = _with_shared_tags(content, skill, support)
     _refuse_invalid(owner, content, skill)
@@ -131,7 +132,7 @@ def _consumed(owner: Owner, experiences: Collection[SkillExperience]) -> list[Sk
     )
     if len(found) < len(wanted):
         raise ProposalConflict(f"{len(wanted) - len(found)} of the experiences are gone.")
-    SkillExperience.objects.filter(pk__in=wanted).update(status=ExperienceStatus.CONSUMED)
+    SkillExperience.objects.for_owner(owner).filter(pk__in=wanted).update(status=ExperienceStatus.CONSUMED)
     for experience in found:
         experience.status = ExperienceStatus.CONSUMED
     return found

@@ -95,8 +95,10 @@ def _lock(revision: SkillRevision) -> tuple[Skill | None, SkillRevision]:
     """
     skill = None
     if revision.skill_id:
-        skill = Skill.objects.select_for_update(no_key=True).get(pk=revision.skill_id)
-    locked = SkillRevision.objects.select_for_update(no_key=True, of=("self",)).get(pk=revision.pk)
+        skills = Skill.objects.with_owner_of(revision).select_for_update(no_key=True)
+        skill = skills.get(pk=revision.skill_id)
+    revisions = SkillRevision.objects.with_owner_of(revision).select_for_update(no_key=True, of=("self",))
+    locked = revisions.get(pk=revision.pk)
     return skill, locked
 
 
@@ -105,7 +107,7 @@ def _refuse_decided(revision: SkillRevision) -> None:
         case RevisionState.PROPOSED:
             return
         case RevisionState.SUPERSEDED:
-            successor = SkillRevision.objects.filter(supersedes=revision).first()
+            successor = SkillRevision.objects.with_owner_of(revision).filter(supersedes=revision).first()
             place = f" by {successor.pk}" if successor else ""
             raise AlreadyDecided(f"{revision.pk} was superseded{place}; decide the latest proposal.")
         case _:
@@ -140,10 +142,8 @@ def _write_skill(revision: SkillRevision, skill: Skill | None, content: Content)
         with transaction.atomic():
             skill.save()
     except IntegrityError as error:
-        taken = Skill.objects.filter(
-            organization=revision.organization, end_user=revision.end_user, name=content.name
-        ).exclude(pk=skill.pk)
-        if not taken.exists():
+        namesakes = Skill.objects.with_owner_of(revision).filter(name=content.name)
+        if not namesakes.exclude(pk=skill.pk).exists():
             raise
         raise InvalidContent({"name": [f"Another skill is called “{content.name}” already."]}) from error
     return skill

@@ -36,7 +36,8 @@ def index_skill(skill: Skill) -> None:
 
     Locks the skill's row: of two writers at once the later one indexes what both have written. Idempotent.
     """
-    _replace(list(Skill.objects.filter(pk=skill.pk).select_for_update(no_key=True)))
+    skills = Skill.objects.with_owner_of(skill).filter(pk=skill.pk)
+    _replace(list(skills.select_for_update(no_key=True)))
 
 
 @transaction.atomic
@@ -115,14 +116,16 @@ def _replace(skills: list[Skill]) -> int:
     """Write the index rows of locked skills anew; return how many of them are findable."""
     active = [skill for skill in skills if skill.status == SkillStatus.ACTIVE]
     counted = [field_counts(skill) for skill in active]
-    SkillDocument.objects.filter(skill__in=set(skills) - set(active)).delete()
+    organizations = {skill.organization_id for skill in skills}
+    known = SkillDocument.objects.for_organizations(organizations)
+    known.filter(skill__in=set(skills) - set(active)).delete()
     documents = SkillDocument.objects.bulk_create(
         [_document(skill, counts) for skill, counts in zip(active, counted, strict=True)],
         update_conflicts=True,
         unique_fields=["skill"],
         update_fields=[f"{field}_length" for field in FIELDS],
     )
-    SkillPosting.objects.filter(document__in=documents).delete()
+    SkillPosting.objects.for_organizations(organizations).filter(document__in=documents).delete()
     rows = [
         row
         for document, counts in zip(documents, counted, strict=True)

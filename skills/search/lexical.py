@@ -27,6 +27,7 @@ from django.db.models import QuerySet
 
 from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
+from mirix.tenants.scope import require
 from skills.models import Skill, SkillDocument, SkillPosting
 from skills.search.analysis import is_stop_word, query_terms
 
@@ -128,10 +129,13 @@ def rank(
     return Ranking(lanes=[found[number] for number in range(len(lanes))], total=total)
 
 
-def matched_terms(*, query: str, skill_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return which terms of the query stand in each of the skills, in the query's order."""
+def matched_terms(
+    *, organization: Organization, query: str, skill_ids: Iterable[str]
+) -> dict[str, list[str]]:
+    """Return which terms of the query stand in each of the organization's skills, in the query's order."""
     terms = list(query_terms(query, MAX_QUERY_TERMS))
-    pairs = SkillPosting.objects.filter(document__skill__in=skill_ids, term__in=terms)
+    postings = SkillPosting.objects.for_organization(organization)
+    pairs = postings.filter(document__skill__in=skill_ids, term__in=terms)
     matched: dict[str, list[str]] = defaultdict(list)
     for skill_id, term in pairs.values_list("document__skill", "term"):
         matched[skill_id].append(term)
@@ -139,6 +143,7 @@ def matched_terms(*, query: str, skill_ids: Iterable[str]) -> dict[str, list[str
 
 
 def _scope(organization: Organization, owner: Owner | None) -> tuple[str, list[Any]]:
+    require(owner.organization.pk if owner else organization.pk)
     if owner is None:
         return "organization_id = %s", [organization.pk]
     return "organization_id = %s AND end_user_id = %s", [owner.organization.pk, owner.end_user.pk]

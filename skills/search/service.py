@@ -113,7 +113,8 @@ def search(
     found = skills.select_related("end_user").in_bulk([skill_id for skill_id, _ in best])
     hits = [Hit(skill=found[skill_id], score=score) for skill_id, score in best if skill_id in found]
     if explain:
-        hits = _explained(hits, query, dict(zip(lanes, ranking.lanes, strict=True)))
+        places = dict(zip(lanes, ranking.lanes, strict=True))
+        hits = _explained(organization, query, hits, places)
     degraded = None if method == "bm25" else DEGRADED
     return SearchResult(hits=hits, method=method, total_count=ranking.total, degraded=degraded)
 
@@ -141,12 +142,15 @@ def _lanes(method: str, field: str) -> dict[str, Sequence[str]]:
     return {"all": ALL_FIELDS} if method == "bm25" else {"all": ALL_FIELDS, "name_description": HEAD_FIELDS}
 
 
-def _explained(hits: list[Hit], query: str, lanes: dict[str, list[tuple[str, float]]]) -> list[Hit]:
+def _explained(
+    organization: Organization, query: str, hits: list[Hit], lanes: dict[str, list[tuple[str, float]]]
+) -> list[Hit]:
     places: dict[str, dict[str, Place]] = defaultdict(dict)
     for lane, ranked in lanes.items():
         for number, (skill_id, score) in enumerate(ranked, start=1):
             places[skill_id][lane] = Place(rank=number, score=score)
-    terms = matched_terms(query=query, skill_ids=[hit.skill.pk for hit in hits])
+    found = [hit.skill.pk for hit in hits]
+    terms = matched_terms(organization=organization, query=query, skill_ids=found)
     return [
         dataclasses.replace(hit, lanes=places[hit.skill.pk], terms=terms.get(hit.skill.pk, []))
         for hit in hits

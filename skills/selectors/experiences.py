@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.db.models import F
 
-from mirix.tenants.models import Organization, OwnedQuerySet
+from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
+from mirix.tenants.querysets import OwnedQuerySet
 from skills.models import ExperienceStatus, SkillExperience
 
 

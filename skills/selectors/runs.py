@@ -7,8 +7,9 @@ from typing import Any
 
 from django.db.models import Count, Prefetch, QuerySet
 
-from mirix.tenants.models import Organization, OwnedQuerySet
+from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
+from mirix.tenants.querysets import OwnedQuerySet
 from skills.models import AutoDreamRun, DistillationAttempt, RunState
 
 
@@ -34,7 +35,8 @@ def last_dream_at(*, owner: Owner) -> datetime | None:
 def attempts_of(*, run: AutoDreamRun) -> QuerySet[Any]:
     """Return a run's attempts in order, each with its session and `experience_count`."""
     return (
-        DistillationAttempt.objects.filter(run=run)
+        DistillationAttempt.objects.with_owner_of(run)
+        .filter(run=run)
         .select_related("session")
         .defer("raw_reply")
         .annotate(experience_count=Count("experiences"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mirix.tenants.models import Organization, OwnedQuerySet
+from mirix.tenants.models import Organization
+from mirix.tenants.querysets import OwnedQuerySet
 from skills.models import Skill, SkillRevision
 
 

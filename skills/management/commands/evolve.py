@@ -43,7 +43,7 @@ class Command(OwnerCommand):
             held.end(RunState.FAILED, error=f"{type(error).__name__}: {error}")
             raise
         notes = [asdict(refusal) for refusal in report.refused]
-        held.end(RunState.FINISHED, counts=tally_of(run_id=held.run_id), notes=notes)
+        held.end(RunState.FINISHED, counts=tally_of(owner=held.owner, run_id=held.run_id), notes=notes)
         return report
 
     def _text(self, report: EvolutionReport) -> str:

@@ -12,6 +12,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from rest_framework.test import APIClient
 
 from conversations.models import Session
+from mirix.tenants.scope import outside_request_scope
 from skills import dream as dreaming
 from skills.api import dream as door
 from skills.evolution.types import EvolutionReport
@@ -179,6 +180,7 @@ def test_a_call_for_something_else_conflicts_with_the_running_one(api, owner):
 def test_a_failed_run_is_no_success(api, owner, monkeypatch):
     run = request_run(owner=owner, trigger="api", parameters={"last_n_sessions": 5})
 
+    @outside_request_scope()
     def fail(_: float) -> None:
         AutoDreamRun.objects.filter(pk=run.pk).update(state="failed", error="ValueError: secret")
 
@@ -194,7 +196,7 @@ def test_a_failed_run_is_no_success(api, owner, monkeypatch):
 
 
 def test_a_run_erased_while_waiting_is_not_there(api, owner, monkeypatch):
-    monkeypatch.setattr(door, "sleep", lambda _: AutoDreamRun.objects.all().delete())
+    monkeypatch.setattr(door, "sleep", lambda _: AutoDreamRun.objects.for_owner(owner).delete())
 
     answer = post(api, "/memory/auto_dream?user_id=alice&wait=1")
 

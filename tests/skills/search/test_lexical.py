@@ -217,7 +217,9 @@ def test_matched_terms_stand_in_the_order_of_the_query(owner):
     card, seat = publish(
         owner, [{"name": "card", "description": "the number"}, {"name": "seat", "instructions": "card"}]
     )
-    matched = matched_terms(query="number of the card", skill_ids=[card.pk, seat.pk])
+    matched = matched_terms(
+        organization=owner.organization, query="number of the card", skill_ids=[card.pk, seat.pk]
+    )
     assert matched == {card.pk: ["number", "card", "the"], seat.pk: ["card"]}
 
 
