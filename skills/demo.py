@@ -29,7 +29,7 @@ from skills.models import (
 )
 from skills.review.publishing import approve
 from skills.runs import claim
-from skills.selectors.proposals import proposals_of
+from skills.selectors.proposals import QUEUE_ORDER, proposals_of
 
 ORGANIZATION = "demo"
 CLIENT = "quickstart"
@@ -81,7 +81,7 @@ def approve_most(*, owner: Owner) -> list[Skill]:
         return []
     if Session.objects.for_organization(organization).exclude(end_user=owner.end_user).exists():
         return []
-    waiting = proposals_of(organization=organization).order_by("-priority", "created_at", "pk")
+    waiting = proposals_of(organization=organization).order_by(*QUEUE_ORDER)
     return [
         approve(revision=proposal, kind=AuthorKind.DEMO, reason=REASON)
         for proposal in waiting[: max(0, len(waiting) - LEFT_TO_THE_NEWCOMER)]

@@ -15,6 +15,14 @@ from mirix.tenants.scope import UnscopedQuery, outside_request_scope
 from tests.factories import make_client, make_key, make_member, make_owner, make_superuser, make_token
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that commit, which cost most: `./run test unit` leaves them out."""
+    for item in items:
+        marker = item.get_closest_marker("django_db")
+        if marker and marker.kwargs.get("transaction"):
+            item.add_marker(pytest.mark.commits)
+
+
 @pytest.fixture(autouse=True)
 def _empty_queue(request):
     """Empty the job tables after a transactional test; Django's flush passes unmanaged tables by."""

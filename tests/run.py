@@ -1,7 +1,7 @@
 """`./run test`: every check and test of the project, on a machine that need have nothing but Python.
 
     ./run test         lint, types, import rules, migrations, schema; the tests; the tests in a browser
-    ./run test unit    the same without the browser and without tests that start processes
+    ./run test unit    the same without the browser, and without tests that start processes or commit
     ./run test soak    the kill, load and volume tests with their full figures
 
 Each pytest process works on a fresh database cluster of its own, under `var/`, gone at the end; settings of
@@ -44,7 +44,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
 TESTS = ("tests", "--ignore=tests/browser")
 LANES: dict[str, dict[str, tuple[str, ...]]] = {
     "": {"tests": (*TESTS, "-n", "2"), "browser tests": ("tests/browser",)},
-    "unit": {"tests": (*TESTS, "-n", "2", "-m", "not processes and not soak")},
+    "unit": {"tests": (*TESTS, "-n", "2", "-m", "not processes and not commits and not soak")},
     "soak": {"soak tests": (*TESTS, "-m", "soak")},
 }
 PROGRAMS = {"redis-server": ("redis-server",), "chromium": ("chromium", "chromium-browser", "google-chrome")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import IO, Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -24,7 +24,7 @@ from skills import demo
 from skills.models import Skill, SkillExperience, SkillRevision
 from skills.runs import OwnerBusy
 from skills.search.service import search
-from skills.selectors.proposals import evidence_of, proposals_of
+from skills.selectors.proposals import QUEUE_ORDER, evidence_of, proposals_of
 from skills.selectors.skills import skills_of
 
 QUOTES_SHOWN = 2
@@ -43,7 +43,7 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do all of it; each step finds what an earlier or interrupted run has done."""
-        self.console = Console(file=self.stdout, highlight=False)
+        self.console = Console(file=cast("IO[str]", self.stdout), highlight=False)
         call_command("migrate", interactive=False, verbosity=0)
         password = self._admin_password()
         client, owner = create_missing(
@@ -102,7 +102,7 @@ class Command(DataCommand):
         for skill in skills:
             assert skill.current_revision
             self.console.print(self._panel(skill, skill.current_revision, f"version {skill.version}"))
-        waiting = proposals_of(organization=organization).order_by("-priority", "pk")
+        waiting = proposals_of(organization=organization).order_by(*QUEUE_ORDER)
         self.console.rule(f"{len(waiting)} proposals wait for your review")
         for proposal in waiting:
             self.console.print(self._panel(proposal, proposal, proposal.get_action_display().lower()))
