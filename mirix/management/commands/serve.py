@@ -82,6 +82,8 @@ class Command(MigrationsRequired):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run both until a signal ends this process, then let them finish."""
+        # Whoever was started in the background of a script has inherited deafness to it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with _listen(options["host"], options["port"]) as listener:
             connections.close_all()
             port = listener.getsockname()[1]
