@@ -19,7 +19,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that commit, which cost most: `./run test unit` leaves them out."""
     for item in items:
         marker = item.get_closest_marker("django_db")
-        if marker and marker.kwargs.get("transaction"):
+        asked = marker is not None and marker.kwargs.get("transaction")
+        if asked or "transactional_db" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.commits)
 
 
