@@ -188,6 +188,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["mirix.api.parsers.StrictJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_PAGINATION_CLASS": "mirix.api.pagination.RecentFirstPagination",
+    "DEFAULT_METADATA_CLASS": None,  # the schema describes the routes, not OPTIONS
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "mirix.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,

@@ -6,16 +6,16 @@ import importlib.util
 
 from django.contrib import admin
 from django.urls import include, path
-from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 import mirix.api.paths  # noqa: F401 registers <id:…> for the routes of the apps
 from mirix.api.health import HealthView
+from mirix.api.home import HomeView
 from mirix.api.tokens import RefreshView, TokenView
 from mirix.api.users import EndUserView
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
+    path("", HomeView.as_view(), name="home"),
     path("admin/", admin.site.urls),
     path("health", HealthView.as_view(), name="health"),
     path("schema", SpectacularAPIView.as_view(), name="schema"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
 from django.db import connection, connections
 from procrastinate.contrib.django import app
 from rest_framework.test import APIClient
@@ -22,6 +23,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         asked = marker is not None and marker.kwargs.get("transaction")
         if asked or "transactional_db" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.commits)
+
+
+def pytest_configure() -> None:
+    """Spare each test client the search for all static files, which takes longer than most requests."""
+    settings.WHITENOISE_AUTOREFRESH = True
 
 
 @pytest.fixture(autouse=True)

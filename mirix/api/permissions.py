@@ -25,6 +25,8 @@ class CallerPermission(BasePermission):
         """Return whether the caller may do this; the message names what it would need."""
         if not isinstance(request.auth, Principal):
             return False
+        if not _is_offered(request, view):
+            return True
         required = self._required(request, view)
         self.message = _refusal(request.auth, required)
         return request.auth.may(required)
@@ -46,12 +48,19 @@ class MayReview(BasePermission):
         """Return whether the caller may decide on proposals."""
         if not isinstance(request.auth, Principal):
             return False
+        if not _is_offered(request, view):
+            return True
         self.message = (
             _needs_role(request.auth, DECIDING_ROLES)
             if request.auth.role
             else "Decisions are for members; a key may not decide."
         )
         return request.auth.may_review
+
+
+def _is_offered(request: Request, view: APIView) -> bool:
+    """Return whether the view has the method at all; what it has not is a 405, whatever the caller may do."""
+    return request.method != "OPTIONS" and hasattr(view, str(request.method).lower())
 
 
 def _refusal(caller: Principal, required: str) -> str:

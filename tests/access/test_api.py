@@ -1,0 +1,194 @@
+"""Every route × method × credential of the API: exact statuses, and nothing read or changed on a refusal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from tests.access.api_table import PUBLIC, TABLE
+from tests.access.conftest import undone
+from tests.access.routes import Row, gaps, others, read_table, registered
+from tests.access.world import PASSWORD, World, everything, everything_of
+
+pytestmark = pytest.mark.django_db
+
+NOBODY = (
+    "nobody",
+    "unknown key",
+    "revoked key",
+    "expired key",
+    "id alone",
+    "no token",
+    "expired token",
+)
+CALLERS = {
+    "nobody": NOBODY,
+    "anybody": ("nobody", "unknown key"),
+    "read": ("read key",),
+    "write": ("write key",),
+    "admin": ("admin key",),
+    "reviewer": ("reviewer",),
+    "operator": ("operator",),
+    "administrator": ("administrator",),
+    "superuser": ("superuser",),
+    "stranger": ("stranger's admin key",),
+    "foreign": ("stranger's token", "superuser elsewhere"),
+}
+ELSEWHERE = ("stranger", "foreign")
+MESSAGES = [{"role": "user", "content": "No, the other one."}]
+BODIES: dict[str, Any] = {
+    "auth/token": {"username": "operator-of-home", "password": PASSWORD},
+    "auth/token/refresh": {"refresh": "a.b.c"},
+    "memory/add": {"messages": MESSAGES, "session_id": "new"},
+    "memory/add_sync": {"messages": MESSAGES, "session_id": "new"},
+    "memory/auto_dream": {},
+    "users/create_or_get": {"user_id": "user-of-home"},
+    "v1/proposals/<id:pk>/reject": {"reason": "No."},
+}
+"""What is sent, by route; elsewhere an empty object."""
+IDS = {
+    "v1/sessions/": "conversations.session",
+    "v1/intake/": "conversations.intakerecord",
+    "v1/experiences/": "skills.skillexperience",
+    "v1/runs/": "skills.autodreamrun",
+    "v1/skills/": "skills.skill",
+    "v1/proposals/": "skills.skillrevision",
+}
+"""Which row a path names, by its beginning."""
+ROUTES = [route.path or "/" for route in registered() if not route.name.startswith("admin:")]
+ROWS = read_table(TABLE)
+PUBLIC_ROWS = read_table(PUBLIC)
+NOT_THERE = dict.fromkeys(ROWS[0].statuses, 405) | {"nobody": 401}
+ALL = [*ROWS, *others(ROWS, NOT_THERE), *PUBLIC_ROWS, *others(PUBLIC_ROWS, {"anybody": 405})]
+CLIENT = Client(raise_request_exception=False)
+QUERY = "?user_id=user-of-home&query=canary&wait=0"
+
+
+@dataclass
+class Caller:
+    """One way to call."""
+
+    name: str
+    headers: dict[str, str]
+
+    def send(self, method: str, route: str, path: str) -> HttpResponse:
+        body = "" if method in ("GET", "HEAD", "OPTIONS") else json.dumps(BODIES.get(route, {}))
+        return CLIENT.generic(method, path, body, content_type="application/json", headers=self.headers)
+
+
+def path_of(world: World, route: str, missing: bool = False) -> str:
+    """Return the path to a row at home, or to none."""
+    if "<" in route:
+        label = next((label for start, label in IDS.items() if route.startswith(start)), None)
+        assert label, f"{route}: say in IDS of {__name__} which row it names"
+        row = world.home.rows[label]
+        name = row.session_id if label == "conversations.session" else row.pk
+        before, _, rest = route.partition("<")
+        route = f"{before}{'missing' if missing else name}{rest.partition('>')[2]}"
+    return f"/{route.removeprefix('/')}{QUERY}"
+
+
+def test_every_route_is_in_the_table():
+    problems = gaps([*ROWS, *PUBLIC_ROWS], ROUTES)
+    assert not problems, "\n".join(["tests/access/api_table.py:", *problems])
+
+
+@pytest.mark.parametrize("row", ALL, ids=str)
+def test_statuses(world: World, row: Row):
+    stored = Stored.now(world)
+    problems = [
+        f"{name} {method}: {fault}"
+        for column, expected in row.statuses.items()
+        for name in CALLERS[column]
+        for method in row.methods
+        for fault in faults(world, row.route, method, name, column, expected, stored)
+    ]
+    assert not problems, "\n".join([f"/{row.route}", *problems])
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is stored: all of it, and that of each side."""
+
+    all: dict[str, str]
+    home: dict[str, str]
+    away: dict[str, str]
+
+    @classmethod
+    def now(cls, world: World) -> Stored:
+        return cls(everything(), everything_of(world.home), everything_of(world.away))
+
+
+def faults(
+    world: World, route: str, method: str, name: str, column: str, expected: int, stored: Stored
+) -> list[str]:
+    """Call once; return what is wrong with the status, with what was read, and with what was changed."""
+    with undone():
+        answer = Caller(name, world.headers[name]).send(method, route, path_of(world, route))
+        text = answer.content.decode()
+        found = [] if answer.status_code == expected else [f"{answer.status_code}, the table says {expected}"]
+        if answer.status_code >= 400:
+            if world.home.canary in text or world.away.canary in text:
+                found.append("refused, and yet something was read")
+            if everything() != stored.all:
+                found.append("refused, and yet something was changed")
+            return found
+        elsewhere = column in ELSEWHERE
+        theirs = world.home if elsewhere else world.away
+        if theirs.canary in text:
+            found.append("reads what belongs to the other organization")
+        if everything_of(theirs) != (stored.home if elsewhere else stored.away):
+            found.append("changes what belongs to the other organization")
+        return found
+
+
+def test_what_the_canaries_prove(world: World):
+    """Reading at home shows the canary of home: its absence elsewhere means that nothing was read."""
+    silent = [
+        row.route
+        for row in ROWS
+        if "GET" in row.methods and row.statuses["admin"] == 200
+        if world.home.canary not in get(world, "admin key", path_of(world, row.route)).content.decode()
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if "<" in route])
+def test_what_is_missing_and_what_is_foreign_are_one_answer(world: World, route: str):
+    """The same status, the same headers, the same bytes."""
+    rows = [row for row in ROWS if row.route == route]
+    for row in rows:
+        for column in ELSEWHERE:
+            if row.statuses[column] != 404:
+                continue
+            for name, method in product(CALLERS[column], row.methods):
+                caller = Caller(name, world.headers[name])
+                foreign = caller.send(method, route, path_of(world, route))
+                missing = caller.send(method, route, path_of(world, route, missing=True))
+                at_home = Caller("superuser", world.headers["superuser"])
+                nowhere = at_home.send(method, route, path_of(world, route, missing=True))
+                assert signature(foreign) == signature(missing) == signature(nowhere), f"{name} {method}"
+                assert foreign.content in (b"", b'{"detail":"Not found."}')
+
+
+def signature(answer: HttpResponse) -> tuple[int, bytes, dict[str, str]]:
+    return answer.status_code, answer.content, dict(answer.headers)
+
+
+def test_a_session_of_the_admin_opens_nothing(world: World):
+    client = Client(raise_request_exception=False)
+    client.cookies["sessionid"] = world.cookies["superuser"]
+    for row in ROWS:
+        if row.methods[0] in ("GET", "POST"):
+            answer = client.generic(row.methods[0], path_of(world, row.route))
+            assert answer.status_code == row.statuses["nobody"], str(row)
+
+
+def get(world: World, name: str, path: str) -> HttpResponse:
+    return CLIENT.get(path, headers=world.headers[name])
