@@ -50,6 +50,16 @@ def find_intake(*, organization: Organization, intake_id: str) -> IntakeRecord |
     return records.filter(pk=clean_text(intake_id)).first()
 
 
+def dead_sessions_of(*, organization: Organization) -> QuerySet[Session]:
+    """Return the sessions of an organization that were given up after too many attempts."""
+    return Session.objects.for_organization(organization).filter(state=SessionState.DEAD)
+
+
+def failed_intake_of(*, organization: Organization) -> QuerySet[IntakeRecord]:
+    """Return the accepted requests of an organization whose turns could not be stored."""
+    return IntakeRecord.objects.for_organization(organization).filter(state=IntakeState.FAILED)
+
+
 def queued_before(*, record: IntakeRecord) -> QuerySet[IntakeRecord]:
     """Return the requests for the same session that were accepted earlier and still wait, in their order."""
     earlier = Q(created_at__lt=record.created_at) | Q(created_at=record.created_at, pk__lt=record.pk)

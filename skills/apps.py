@@ -12,8 +12,19 @@ class SkillsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have a run start by itself once enough sessions of an owner are sealed."""
+        """Have runs start by themselves, and people be told of proposals."""
         from conversations.sealing import on_sealed
+        from mirix.tenants.counters import Counter, register
+        from skills.selectors.proposals import waiting_in
         from skills.triggers import trigger_if_due
 
         on_sealed(lambda owner: trigger_if_due(owner=owner))
+        register(
+            Counter(
+                kind="proposals",
+                one="proposal to decide",
+                many="proposals to decide",
+                count=lambda organization: waiting_in(organization=organization).count(),
+                page="admin:skills_skillrevision_changelist",
+            )
+        )

@@ -15,7 +15,12 @@ QUEUE_ORDER = ("-priority", "-evidence_count", "created_at", "id")
 
 def proposals_of(*, organization: Organization) -> QuerySet[SkillRevision]:
     """Return an organization's waiting proposals with priority and evidence count, without order."""
-    return with_priority(revisions_of(organization=organization).filter(state=RevisionState.PROPOSED))
+    return with_priority(waiting_in(organization=organization))
+
+
+def waiting_in(*, organization: Organization) -> QuerySet[SkillRevision]:
+    """Return an organization's waiting proposals as they are."""
+    return revisions_of(organization=organization).filter(state=RevisionState.PROPOSED)
 
 
 def with_priority(revisions: QuerySet) -> QuerySet:
