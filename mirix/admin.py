@@ -41,6 +41,7 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin):
     """People who log in; what they may do in an organization is their membership there."""
 
     list_title = "Logins"
+    add_title = "Add login"
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm

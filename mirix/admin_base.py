@@ -18,16 +18,18 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
+from django.utils.html import format_html
 from unfold.admin import ModelAdmin as ThemedModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.sites import UnfoldAdminSite
 from unfold.views import ChangeList as ThemedChangeList
 
+from mirix.templatetags.mirix_admin import coded
 from mirix.tenants.models import Organization
 from mirix.tenants.querysets import organization_id_of
 from mirix.tenants.requests import organization_ids, roles
-from mirix.text import clean_text
+from mirix.text import clean_text, shorten
 
 __all__ = [
     "AdminPasswordChangeForm",
@@ -42,9 +44,20 @@ __all__ = [
     "display",
     "organization_ids",
     "roles",
+    "two_lines",
 ]
 
 MAX_ORGANIZATIONS_IN_FILTER = 200
+DESCRIPTION_CHARS = 110
+
+
+def two_lines(first: str, second: str) -> str:
+    """Return a cell of a list with a title and, smaller, what it is about; both are shown as text."""
+    return format_html(
+        '<span class="mx-cell">{}<small>{}</small></span>',
+        coded(first),
+        coded(shorten(second, DESCRIPTION_CHARS)),
+    )
 
 
 class AdminSite(UnfoldAdminSite):
@@ -102,6 +115,9 @@ class TitledAdmin(ThemedModelAdmin):
     list_title = ""
     """What the list is called; by default the plural of the row's name."""
 
+    add_title = ""
+    """What the button says that makes a row; without it there is none."""
+
     def breadcrumbs(self, obj: Model | None = None) -> list[dict[str, str]]:
         """Return the parts of the title at the top: the list, and the row that is open."""
         title = self.list_title or str(self.opts.verbose_name_plural).capitalize()
@@ -145,10 +161,13 @@ class TenantAdmin(TitledAdmin):
         """Return `rows` with what the columns and the order of the list need."""
         return rows
 
+    def allowed(self, request: HttpRequest) -> list[str] | None:
+        """Return the ids of the organizations whose rows the user may see here; None stands for all."""
+        return organization_ids(request)
+
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         """Return the rows of the user's organizations."""
-        allowed = organization_ids(request)
-        rows = self.annotated(self.model._default_manager.for_organizations(allowed))
+        rows = self.annotated(self.model._default_manager.for_organizations(self.allowed(request)))
         return rows.defer(*self.heavy_fields).order_by(*self.get_ordering(request))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -157,7 +176,7 @@ class TenantAdmin(TitledAdmin):
 
     def organizations(self, request: HttpRequest) -> QuerySet:
         """Return the organizations that the user may see."""
-        return Organization.objects.for_organizations(organization_ids(request))
+        return Organization.objects.for_organizations(self.allowed(request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Let members and superusers see the app."""
@@ -165,7 +184,7 @@ class TenantAdmin(TitledAdmin):
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Let members see the rows of their organizations."""
-        allowed = organization_ids(request)
+        allowed = self.allowed(request)
         if allowed is None:
             return True
         return bool(allowed) if obj is None else organization_id_of(obj) in allowed

@@ -7,6 +7,7 @@ by nobody, so that nobody locks an organization by mistake. Add another administ
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -46,6 +47,37 @@ def set_membership(
         user.is_staff = True
         user.save(update_fields=["is_staff"])
     return membership, is_new
+
+
+@transaction.atomic
+def add_existing_member(
+    *, organization: Organization, name: str, role: str, known_in: Collection[str] | None, actor: Actor
+) -> Membership:
+    """Give a role to somebody who logs in here already: `name` is their user name, exactly.
+
+    Or their e-mail address, but only of people who are members of `known_in` (ids; None stands for all):
+    anybody may write any address into a login that they made elsewhere. Raises `ValidationError`, naming the
+    field, where nobody or more than one fits, and for somebody who is a member already.
+    """
+    user = _find_login(clean_text(name).strip(), known_in)
+    _lock(organization)
+    if Membership.objects.for_organization(organization).filter(user=user).exists():
+        raise ValidationError({"username": ["They are a member already; change their role instead."]})
+    membership, _ = set_membership(organization=organization, user=user, role=role, actor=actor)
+    return membership
+
+
+def _find_login(name: str, known_in: Collection[str] | None) -> User:
+    active = User.objects.filter(is_active=True)
+    if exact := active.filter(username=name).first():
+        return exact
+    known = active if known_in is None else active.filter(memberships__organization__in=known_in)
+    found = list(known.filter(email__iexact=name).distinct()[:2]) if name else []
+    if len(found) > 1:
+        raise ValidationError({"username": ["Several logins have this address; give the user name."]})
+    if not found:
+        raise ValidationError({"username": ["There is no login of exactly this name."]})
+    return found[0]
 
 
 @sensitive_variables("password")

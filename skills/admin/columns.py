@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from django.utils.html import format_html
 
-from mirix.templatetags.mirix_admin import coded
-from mirix.text import shorten
-
-DESCRIPTION_CHARS = 110
-
-
-def two_lines(first: str, second: str) -> str:
-    """Return a cell with a title and, smaller, what it is about."""
-    return format_html(
-        '<span class="mx-cell">{}<small>{}</small></span>',
-        coded(first),
-        coded(shorten(second, DESCRIPTION_CHARS)),
-    )
-
 
 def plus_minus(added: int, removed: int) -> str:
     """Return the size of a change in words."""

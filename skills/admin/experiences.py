@@ -7,9 +7,9 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from mirix.admin_base import OrganizationFilter, PageAdmin, display
+from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.templatetags.mirix_admin import ago
-from skills.admin.columns import per_cent, two_lines
+from skills.admin.columns import per_cent
 from skills.admin.evidence import view_experience
 from skills.models import SkillExperience
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from conversations.models import IntakeRecord, IntakeState, Session, SessionState
 from mirix.admin_base import organization_ids
+from mirix.admin_forms import administered_ids
 from mirix.tenants.models import Owned
 from skills.admin.queue import waiting, waiting_count
 from skills.models import AutoDreamRun, RunState, Skill, SkillStatus
@@ -57,6 +58,16 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
             ],
         },
     ]
+    if administered_ids(request) != []:
+        groups.append(
+            {
+                "title": "Administration",
+                "items": [
+                    _item("Audit trail", "history", "tenants_auditevent"),
+                    _item("Notifications", "notifications", "tenants_notification"),
+                ],
+            }
+        )
     if getattr(request.user, "is_superuser", False):
         groups.append(
             {

@@ -16,9 +16,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
-from mirix.admin_base import OrganizationFilter, PageAdmin, display
+from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.templatetags.mirix_admin import ago
-from skills.admin.columns import plus_minus, two_lines
+from skills.admin.columns import plus_minus
 from skills.admin.queue import may_decide, place_of
 from skills.admin.review import review_context
 from skills.content import Content

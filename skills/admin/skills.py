@@ -8,9 +8,8 @@ from django.contrib import admin
 from django.db.models import F
 from django.http import HttpRequest
 
-from mirix.admin_base import OrganizationFilter, PageAdmin, display
+from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.templatetags.mirix_admin import ago
-from skills.admin.columns import two_lines
 from skills.admin.evidence import view_experience
 from skills.models import RevisionState, Skill, SkillExperience
 

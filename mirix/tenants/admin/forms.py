@@ -1,0 +1,244 @@
+"""The forms of organizations, clients, keys, people and settings. What they allow is decided by services."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+
+from mirix.admin_forms import ScopedChoice, ServiceForm
+from mirix.tenants.keys import DEFAULT_OVERLAP, MAX_LIFE_DAYS, MAX_OVERLAP_HOURS
+from mirix.tenants.models import (
+    MAX_DAYS,
+    Client,
+    Organization,
+    OrganizationSettings,
+    Permission,
+    ReviewPolicy,
+    Role,
+)
+from mirix.tenants.selectors import Effective
+
+HOURS = timedelta(hours=1)
+
+
+class NameForm(ServiceForm):
+    """The name of an organization or a client."""
+
+    name = forms.CharField(max_length=128)
+
+
+class OrganizationChoice(ScopedChoice):
+    """A choice among organizations, by name."""
+
+
+class ClientChoice(ScopedChoice):
+    """A choice among clients; its label names the organization too."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Return `Acme: helpdesk`."""
+        return f"{obj.organization.name}: {obj.name}"
+
+
+class InOrganizationForm(ServiceForm):
+    """A form that makes a row in one of the organizations that the user administers."""
+
+    organization = OrganizationChoice(queryset=Organization.objects.none())
+
+    def __init__(self, data: Any = None, *, organizations: QuerySet, chosen: str = "") -> None:
+        super().__init__(data)
+        field = self.fields["organization"]
+        assert isinstance(field, OrganizationChoice)
+        self.initial["organization"] = field.scope(organizations, chosen)
+
+
+class ClientForm(InOrganizationForm):
+    """A new client."""
+
+    name = forms.CharField(max_length=128, help_text="What the application is called, such as helpdesk.")
+
+
+class KeyForm(ServiceForm):
+    """A new key."""
+
+    client = ClientChoice(queryset=Client.objects.none())
+    name = forms.CharField(
+        max_length=128, required=False, label="Note", help_text="A word to recognize the key by."
+    )
+    permission = forms.ChoiceField(choices=Permission.choices, initial=Permission.WRITE)
+    days = forms.IntegerField(
+        label="Expires after days",
+        required=False,
+        min_value=1,
+        max_value=MAX_LIFE_DAYS,
+        help_text="Empty: it works until it is revoked.",
+    )
+
+    def __init__(self, data: Any = None, *, clients: QuerySet, chosen: str = "") -> None:
+        super().__init__(data)
+        field = self.fields["client"]
+        assert isinstance(field, ClientChoice)
+        self.initial["client"] = field.scope(clients, chosen)
+
+
+class RotateForm(ServiceForm):
+    """How long a key works beside the one that replaces it."""
+
+    overlap_hours = forms.IntegerField(
+        label="Hours that the old key still works",
+        min_value=0,
+        max_value=MAX_OVERLAP_HOURS,
+        initial=DEFAULT_OVERLAP // HOURS,
+        help_text="Time to give the new key to every host; 0 ends the old one at once.",
+    )
+
+
+class EndUserForm(InOrganizationForm):
+    """A new end user."""
+
+    user_id = forms.CharField(
+        max_length=256, strip=False, label="User id", help_text="The string by which your agents name them."
+    )
+    name = forms.CharField(max_length=256, required=False, help_text="For people to read.")
+
+
+class EndUserNameForm(ServiceForm):
+    """The name of an end user."""
+
+    name = forms.CharField(max_length=256, required=False)
+
+
+EXISTING, NEW = "existing", "new"
+
+
+class MemberForm(InOrganizationForm):
+    """A new member: somebody who logs in here already, or somebody new."""
+
+    login = forms.ChoiceField(
+        choices=[
+            (EXISTING, "They log in here already"),
+            (NEW, "Make a login for them, with a password that is shown once"),
+        ],
+        initial=EXISTING,
+        widget=forms.RadioSelect,
+    )
+    username = forms.CharField(
+        max_length=150,
+        label="User name",
+        help_text="Exactly as they log in. Of people whom you share an organization with, the e-mail address "
+        "will do.",
+    )
+    email = forms.EmailField(
+        required=False,
+        max_length=254,
+        label="E-mail address",
+        help_text="For a new login. Notifications go there.",
+    )
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.REVIEWER)
+
+
+class RoleForm(ServiceForm):
+    """The role of a member."""
+
+    role = forms.ChoiceField(choices=Role.choices)
+
+
+POLICIES = {
+    ReviewPolicy.REQUIRED.value: "a person approves every change",
+    ReviewPolicy.AUTOMATIC.value: "changes without risk flags are published at once",
+}
+SWITCH = {True: "on", False: "off"}
+
+
+def _days(label: str, help_text: str) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=label, required=False, min_value=0, max_value=MAX_DAYS, help_text=help_text
+    )
+
+
+class SettingsForm(ServiceForm):
+    """What an organization chooses for itself; empty is the installation's setting, which the form names."""
+
+    marks_optional = False
+    SECTIONS = (
+        ("Review", "", ("review_policy",)),
+        ("Models and privacy", "", ("daily_token_budget", "redact_on_intake")),
+        (
+            "Days that texts are kept",
+            "What was learned from them stays. 0: for ever.",
+            (
+                "conversation_retention_days",
+                "undistilled_retention_days",
+                "raw_retention_days",
+                "search_log_retention_days",
+            ),
+        ),
+        (
+            "Notifications",
+            "When proposals, given up sessions or failed requests wait, at most once a day.",
+            ("email_digest", "webhook_url"),
+        ),
+    )
+
+    review_policy = forms.ChoiceField(required=False, label="Before agents see a change")
+    daily_token_budget = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=2**31 - 1,
+        label="Tokens a day",
+        help_text="What models may use for this organization. 0: no limit.",
+    )
+    redact_on_intake = forms.ChoiceField(
+        required=False,
+        label="Redaction on intake",
+        help_text="Masks secrets and personal data before a turn is stored.",
+    )
+    conversation_retention_days = _days("Distilled turns", "Counted from when they were learned from.")
+    undistilled_retention_days = _days("Turns never distilled", "Of sessions that nothing was learned from.")
+    raw_retention_days = _days("Failed requests, raw replies", "Bodies not stored, and what models answered.")
+    search_log_retention_days = _days("Log of searches", "Who searched for what, and what they found.")
+    email_digest = forms.BooleanField(
+        required=False,
+        label="E-mail to reviewers and administrators",
+        help_text="Counts and links, no text of anybody.",
+    )
+    webhook_url = forms.CharField(
+        required=False,
+        max_length=500,
+        label="Webhook",
+        help_text="An address that gets a signed POST. Its secret is shown once, after the first save.",
+    )
+
+    def __init__(self, data: Any = None, *, chosen: OrganizationSettings, inherited: Effective) -> None:
+        initial = {name: getattr(chosen, name) for name in self.base_fields}
+        super().__init__(data, initial=initial | {"redact_on_intake": _switch(chosen.redact_on_intake)})
+        inherit = "As the installation: "
+        self._offer(
+            "review_policy",
+            [("", inherit + POLICIES.get(inherited.review_policy, POLICIES["required"]))],
+            [(value, text.capitalize()) for value, text in POLICIES.items()],
+        )
+        self._offer(
+            "redact_on_intake",
+            [("", inherit + SWITCH[inherited.redact_on_intake])],
+            [("on", "On"), ("off", "Off")],
+        )
+        for name, field in self.fields.items():
+            if isinstance(field, forms.IntegerField):
+                field.widget.attrs["placeholder"] = f"As the installation: {getattr(inherited, name)}"
+
+    @property
+    def sections(self) -> list[tuple[str, str, list[forms.BoundField]]]:
+        """Return the fields under their headings."""
+        return [(heading, text, [self[name] for name in names]) for heading, text, names in self.SECTIONS]
+
+    def _offer(self, name: str, inherited: list[tuple[str, str]], own: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [*inherited, *own]
+
+
+def _switch(value: bool | None) -> str:
+    return "" if value is None else SWITCH[value]

@@ -1,0 +1,153 @@
+"""Organizations, clients and settings in the admin."""
+
+from __future__ import annotations
+
+import pytest
+
+from mirix.tenants.models import Client, OrganizationSettings
+from mirix.tenants.selectors import effective
+from tests.factories import make_client, make_key, make_member, make_organization
+from tests.mirix.tenants.admin.people import member, stored, superuser, url
+from tests.mirix.tenants.admin.test_keys import secret_of
+
+pytestmark = pytest.mark.django_db
+HOOK = "https://hooks.example.org/services/secret-part"
+
+
+@pytest.fixture
+def browser(owner):
+    return member(owner.organization, username="ada")
+
+
+def save(browser, owner, **data):
+    return browser.post(url("organization_settings", owner.organization.pk), data)
+
+
+def test_an_organization_is_renamed_and_a_taken_name_refused(owner, browser):
+    make_organization("Taken")
+    page = url("organization_change", owner.organization.pk)
+    refused = browser.post(page, {"name": "Taken"})
+    assert (refused.status_code, "of this name already" in refused.content.decode()) == (400, True)
+    assert owner.organization.name in refused.content.decode()
+    assert browser.post(page, {"name": "New name"}).status_code == 302
+    owner.organization.refresh_from_db()
+    assert owner.organization.name == "New name"
+
+
+def test_its_page_counts_what_belongs_to_it(owner, browser, stranger):
+    make_key(make_client(owner.organization))
+    make_key(make_client(stranger.organization))
+    text = browser.get(url("organization_change", owner.organization.pk)).content.decode()
+    for model, number in {"client": 1, "apikey": 1, "enduser": 1, "membership": 1}.items():
+        link = f"{url(f'{model}_changelist')}?organization={owner.organization.pk}"
+        assert f'{link}"><span class="mx-figure__number">{number}<' in text
+
+
+def test_clients_are_made_and_renamed(owner, browser):
+    data = {"organization": owner.organization.pk, "name": " helpdesk "}
+    assert browser.post(url("client_add"), data).status_code == 302
+    client = Client.objects.get()
+    assert client.name == "helpdesk"
+    assert browser.post(url("client_add"), data).status_code == 400
+    assert browser.post(url("client_change", client.pk), {"name": "desk"}).status_code == 302
+    client.refresh_from_db()
+    assert client.name == "desk"
+
+
+def test_the_page_of_a_client_shows_its_keys(owner, browser, client_row):
+    make_key(client_row, name="mine")
+    make_key(make_client(owner.organization), name="of another")
+    text = browser.get(url("client_change", client_row.pk)).content.decode()
+    assert ("mine" in text, "of another" in text) == (True, False)
+
+
+def test_settings_are_chosen_and_given_back(owner, browser):
+    assert (
+        save(browser, owner, raw_retention_days="7", review_policy="automatic", email_digest="on").status_code
+        == 302
+    )
+    found = effective(owner.organization)
+    assert (found.raw_retention_days, found.review_policy) == (7, "automatic")
+    assert OrganizationSettings.objects.get().email_digest
+    text = browser.get(url("organization_change", owner.organization.pk)).content.decode()
+    assert text.count("own choice") == 2
+    assert save(browser, owner).status_code == 302
+    assert effective(owner.organization).raw_retention_days == 30
+    assert not OrganizationSettings.objects.get().email_digest
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("raw_retention_days", "-1"),
+        ("conversation_retention_days", "36501"),
+        ("undistilled_retention_days", "soon"),
+        ("daily_token_budget", str(2**31)),
+        ("review_policy", "never"),
+        ("redact_on_intake", "perhaps"),
+        ("webhook_url", "https://10.0.0.1/"),
+        ("webhook_url", "javascript:alert(1)"),
+        ("webhook_url", "https://hooks.example.org/\x00"),
+    ],
+)
+def test_a_value_out_of_range_is_said_at_its_field(owner, browser, field, value):
+    before = stored()
+    response = save(browser, owner, **{field: value, "search_log_retention_days": "5"})
+    assert response.status_code == 400
+    assert f'id="id_{field}_error"' in response.content.decode()
+    assert stored() == before
+
+
+def test_the_secret_of_a_webhook_is_shown_when_it_is_made_and_never_again(owner, browser, caplog):
+    caplog.set_level("DEBUG")
+    response = save(browser, owner, webhook_url=HOOK)
+    first = secret_of(response)
+    assert (response.status_code, "no-store" in response["Cache-Control"]) == (200, True)
+    assert OrganizationSettings.objects.get().webhook_secret == first
+    assert save(browser, owner, webhook_url=HOOK).status_code == 302
+    second = secret_of(browser.post(url("organization_webhook_secret", owner.organization.pk)))
+    assert OrganizationSettings.objects.get().webhook_secret == second != first
+    for address in (
+        url("organization_settings", owner.organization.pk),
+        url("organization_change", owner.organization.pk),
+        url("auditevent_changelist"),
+    ):
+        assert not any(secret in browser.get(address).content.decode() for secret in (first, second))
+    everything = stored()
+    everything.pop("tenants.OrganizationSettings")  # which signs with it
+    assert not any(secret in str(everything) + caplog.text for secret in (first, second))
+
+
+def test_without_a_webhook_there_is_no_secret_to_make(owner, browser):
+    response = browser.post(url("organization_webhook_secret", owner.organization.pk))
+    assert (response.status_code, "There is no webhook" in response.content.decode()) == (400, True)
+
+
+@pytest.mark.parametrize("role", ["reviewer", "operator"])
+def test_who_only_reads_sees_what_holds_and_of_the_webhook_its_host(role, owner, browser):
+    save(browser, owner, webhook_url=HOOK, raw_retention_days="7")
+    text = (
+        member(owner.organization, role)
+        .get(url("organization_change", owner.organization.pk))
+        .content.decode()
+    )
+    assert "7 days" in text
+    assert "hooks.example.org" in text
+    assert "secret-part" not in text
+    assert url("organization_settings", owner.organization.pk) not in text
+
+
+def test_the_settings_say_how_many_people_a_mail_would_reach(owner, browser):
+    bob = make_member(owner.organization)
+    bob.email = "bob@example.org"
+    bob.save()
+    text = browser.get(url("organization_settings", owner.organization.pk)).content.decode()
+    assert "1 of 2 reviewers and administrators have an e-mail address" in text
+
+
+def test_pages_of_superusers_cost_the_same_with_more_rows(owner, django_assert_max_num_queries):
+    browser = superuser()
+    page = url("organization_change", owner.organization.pk)
+    browser.get(page)
+    with django_assert_max_num_queries(9):
+        browser.get(page)
