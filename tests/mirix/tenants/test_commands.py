@@ -9,7 +9,16 @@ import pytest
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
 
-from mirix.tenants.models import ApiKey, AuditEvent, Client, Membership, Organization
+from mirix.tenants.audit import Actor
+from mirix.tenants.models import (
+    ApiKey,
+    AuditEvent,
+    Client,
+    EndUser,
+    Membership,
+    Organization,
+    OrganizationSettings,
+)
 from mirix.tenants.selectors import find_principal
 
 pytestmark = pytest.mark.django_db
@@ -145,3 +154,147 @@ def test_add_member_with_a_bad_name_creates_nothing():
     with pytest.raises(CommandError, match="username"):
         run("add_member", "--organization", "Acme", "two words")
     assert not Organization.objects.exists()
+
+
+def test_remove_member_takes_the_role_away_but_not_the_last_administrators():
+    for name, role in {"ada": "administrator", "bob": "reviewer"}.items():
+        run("add_member", "--organization", "Acme", "--role", role, name)
+
+    assert run("remove_member", "--organization", "Acme", "bob")[0] == "bob is no member of Acme any more.\n"
+    with pytest.raises(CommandError, match="last administrator"):
+        run("remove_member", "--organization", "Acme", "ada")
+    with pytest.raises(CommandError, match=r"^'bob' is no member of 'Acme'$"):
+        run("remove_member", "--organization", "Acme", "bob")
+    assert Membership.objects.get().user.username == "ada"
+
+
+def test_organization_settings_shows_what_holds():
+    run("create_organization", "Acme")
+    out, _ = run("organization_settings", "--organization", "Acme")
+    assert out == (
+        "review_policy = required\nconversation_retention_days = 30\nundistilled_retention_days = 180\n"
+        "raw_retention_days = 30\nsearch_log_retention_days = 30\ndaily_token_budget = 0\n"
+        "redact_on_intake = off\nemail_digest = off\nwebhook_url = –\n"
+    )
+
+
+def test_organization_settings_changes_and_gives_back():
+    run("create_organization", "Acme")
+    base = ("organization_settings", "--organization", "Acme")
+    out, _ = run(*base, "raw_retention_days=7", "redact_on_intake=on", "email_digest=on")
+    assert "raw_retention_days = 7 (own choice)\n" in out
+    assert "redact_on_intake = on (own choice)\n" in out
+    assert "email_digest = on\n" in out
+    answer = json.loads(run(*base, "raw_retention_days=", "--json")[0])
+    assert answer["settings"]["raw_retention_days"] == 30
+    assert answer["own"] == ["redact_on_intake"]
+
+
+def test_organization_settings_prints_the_secret_of_a_new_webhook_once():
+    run("create_organization", "Acme")
+    base = ("organization_settings", "--organization", "Acme", "--json")
+    first = json.loads(run(*base, "webhook_url=https://hooks.example.org/a=b")[0])
+    assert first["settings"]["webhook_url"] == "https://hooks.example.org/a=b"
+    assert first["webhook_secret"] == OrganizationSettings.objects.get().webhook_secret
+    assert json.loads(run(*base)[0])["webhook_secret"] is None
+    second = json.loads(run(*base, "--new-webhook-secret")[0])["webhook_secret"]
+    assert second == OrganizationSettings.objects.get().webhook_secret != first["webhook_secret"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("raw_retention_days", "no NAME=VALUE"),
+        ("raw_retention_days=-1", "^raw_retention_days: "),
+        ("nothing=1", "^nothing: Must be one of review_policy, "),
+        ("--new-webhook-secret", "no webhook"),
+    ],
+)
+def test_organization_settings_refuses_what_cannot_be(change, message):
+    run("create_organization", "Acme")
+    with pytest.raises(CommandError, match=message):
+        run("organization_settings", "--organization", "Acme", change)
+    assert not OrganizationSettings.objects.exclude(raw_retention_days=None).exists()
+
+
+def test_organizations_lists_all_or_one_with_what_belongs_to_it():
+    assert run("organizations")[0] == "No organization yet.\n"
+    key = run("create_api_key", "--organization", "Acme", "--client", "desk", "--name", "laptop")[0].strip()
+    run("add_member", "--organization", "Acme", "rita")
+    run("create_organization", "Other")
+    assert [row["name"] for row in json.loads(run("organizations", "--json")[0])] == ["Acme", "Other"]
+
+    answer = json.loads(run("organizations", "Acme", "--json")[0])
+    row = ApiKey.objects.get()
+    assert answer["clients"] == [{"id": row.client_id, "name": "desk"}]
+    assert [(one["prefix"], one["state"], one["name"]) for one in answer["api_keys"]] == [
+        (row.prefix, "usable", "laptop")
+    ]
+    assert answer["members"] == [{"username": "rita", "role": "reviewer"}]
+    text = run("organizations", "Acme")[0]
+    assert f"API keys\n  {row.prefix}…  {row.pk}  desk  write  usable  laptop\n" in text
+    assert text.endswith("Members\n  rita  reviewer\n")
+    assert key not in text
+    with pytest.raises(CommandError, match="unknown organization 'Nowhere'"):
+        run("organizations", "Nowhere")
+
+
+def test_organizations_tells_the_states_of_keys():
+    for _ in range(3):
+        run("create_api_key", "--organization", "Acme")
+    rotated, revoked, expired = ApiKey.objects.order_by("created_at")
+    run("rotate_api_key", "--organization", "Acme", rotated.pk)
+    run("revoke_api_key", "--organization", "Acme", revoked.pk)
+    ApiKey.objects.filter(pk=expired.pk).update(expires_at=expired.created_at)
+    states = {
+        row["id"]: row["state"] for row in json.loads(run("organizations", "Acme", "--json")[0])["api_keys"]
+    }
+    assert [states[key.pk] for key in (rotated, revoked, expired)] == ["replaced", "revoked", "expired"]
+
+
+def test_rename_names_organizations_clients_and_end_users():
+    run("create_client", "--organization", "Acme", "desk")
+    run("create_end_user", "--organization", "Acme", "alice")
+    client, end_user = Client.objects.get(), EndUser.objects.get()
+
+    out, _ = run("rename", "--organization", "Acme", "--client", "desk", "helpdesk")
+    assert out == f"{client.pk} is called helpdesk now.\n"
+    run("rename", "--organization", "Acme", "--user", "alice", "Alice")
+    run("rename", "--organization", "Acme", "Acme Ltd")
+
+    assert (Client.objects.get().name, EndUser.objects.get().name) == ("helpdesk", "Alice")
+    assert Organization.objects.get().name == "Acme Ltd"
+    for arguments, message in {
+        ("--client", "desk", "x"): "unknown client 'desk'",
+        ("--user", "bob", "x"): "unknown user 'bob'",
+        (" ",): "May not be blank",
+    }.items():
+        with pytest.raises(CommandError, match=message):
+            run("rename", "--organization", "Acme Ltd", *arguments)
+    assert end_user.pk == EndUser.objects.get(user_id="alice").pk
+
+
+def test_create_end_user_twice_is_one():
+    out, _ = run("create_end_user", "--organization", "Acme", "--name", "Alice", "alice")
+    end_user = EndUser.objects.get()
+    assert out == f"created organization 'Acme'\nCreated alice ({end_user.pk}) of Acme\n"
+    assert run("create_end_user", "--organization", "Acme", "alice")[0].startswith("Exists already: alice")
+    with pytest.raises(CommandError, match="May not be blank"):
+        run("create_end_user", "--organization", "Acme", " ")
+    assert EndUser.objects.get().name == "Alice"
+
+
+def test_audit_prints_who_did_what_the_newest_first(time_machine):
+    time_machine.move_to("2026-03-01T12:00:00Z", tick=False)
+    run("create_organization", "Acme")
+    assert "by " in run("audit", "--organization", "Acme")[0]
+    time_machine.move_to("2026-03-01T12:00:01Z", tick=False)
+    run("create_client", "--organization", "Acme", "desk")
+    client, actor = Client.objects.get(), Actor.operator().name
+
+    first, _ = run("audit", "--organization", "Acme")[0].splitlines()
+    assert first == f"2026-03-01 12:00:01  client.created  {client.pk}  by {actor} (command)  name=desk"
+    rows = json.loads(run("audit", "--organization", "Acme", "--limit", "1", "--json")[0])
+    assert [(row["action"], row["details"]) for row in rows] == [("client.created", {"name": "desk"})]
+    with pytest.raises(CommandError, match="--limit"):
+        run("audit", "--organization", "Acme", "--limit", "0")

@@ -1,0 +1,38 @@
+"""Read the audit trail of an organization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from mirix.tenants.commands import OrganizationCommand
+from mirix.tenants.models import AuditEvent
+
+
+class Command(OrganizationCommand):
+    """Print who did what, the newest first."""
+
+    help = "Print the audit trail of an organization: who did what to it, its clients, keys and members."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take the organization and how many events."""
+        super().add_arguments(parser)
+        parser.add_argument("--limit", type=int, default=50, metavar="N", help="default: 50")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """List the events."""
+        if options["limit"] < 1:
+            raise CommandError("--limit must be at least 1")
+        events = AuditEvent.objects.for_organization(self.organization(options))
+        fields = ("created_at", "action", "actor_kind", "actor_id", "actor_name", "target_id", "details")
+        rows = list(events.order_by("-created_at", "-pk").values("id", *fields)[: options["limit"]])
+        self.answer(rows, "\n".join(map(_line, rows)) or "Nothing was done yet.")
+
+
+def _line(event: dict[str, Any]) -> str:
+    details = ", ".join(f"{name}={value}" for name, value in event["details"].items())
+    who = event["actor_name"] or event["actor_id"]
+    moment = event["created_at"].strftime("%Y-%m-%d %H:%M:%S")
+    line = f"{moment}  {event['action']}  {event['target_id']}  by {who} ({event['actor_kind']})"
+    return f"{line}  {details}" if details else line
