@@ -167,7 +167,7 @@ class SettingsForm(ServiceForm):
         ("Models and privacy", "", ("daily_token_budget", "redact_on_intake")),
         (
             "Days that texts are kept",
-            "What was learned from them stays. 0: for ever.",
+            "What was learned from them stays. 0: for ever. Nothing is pruned by this version yet.",
             (
                 "conversation_retention_days",
                 "undistilled_retention_days",
@@ -188,12 +188,12 @@ class SettingsForm(ServiceForm):
         min_value=0,
         max_value=2**31 - 1,
         label="Tokens a day",
-        help_text="What models may use for this organization. 0: no limit.",
+        help_text="What models may use for this organization. 0: no limit. Not counted by this version yet.",
     )
     redact_on_intake = forms.ChoiceField(
         required=False,
         label="Redaction on intake",
-        help_text="Masks secrets and personal data before a turn is stored.",
+        help_text="Masks secrets and personal data before a turn is stored. Not done by this version yet.",
     )
     conversation_retention_days = _days("Distilled turns", "Counted from when they were learned from.")
     undistilled_retention_days = _days("Turns never distilled", "Of sessions that nothing was learned from.")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import socket
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.exceptions import ValidationError
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mirix.tenants import webhooks
 from mirix.tenants.webhooks import WebhookError, check_url, post, sign
@@ -183,3 +186,17 @@ def test_an_unknown_host_is_an_error(monkeypatch):
     monkeypatch.setattr(webhooks.socket, "getaddrinfo", unknown)
     with pytest.raises(WebhookError, match=r"^The host nowhere\.invalid is not known\.$"):
         post(url="https://nowhere.invalid/", body=b"", headers=HEADERS)
+
+
+@given(st.one_of(st.text(max_size=60), st.from_regex(r"https?://[^/]{0,20}(/.{0,20})?", fullmatch=True)))
+def test_any_text_is_either_refused_or_safe_to_post_to(url):
+    try:
+        check_url(url)
+    except ValidationError:
+        return
+    parts = urlsplit(url)
+    assert parts.scheme == "https"
+    assert parts.hostname
+    assert url.isascii()
+    assert not {"\r", "\n", "\t", " "} & set(url)
+    assert "@" not in parts.netloc

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
 from django.utils import timezone
+from django.views.debug import ExceptionReporter
 
 from mirix.tenants.keys import hash_key
 from mirix.tenants.models import ApiKey, AuditEvent
@@ -149,3 +150,22 @@ def test_a_key_is_offered_for_the_clients_of_one_organization_from_its_page(owne
     page = browser.get(url("apikey_add"), {"organization": owner.organization.pk}).content.decode()
     assert f'value="{here.pk}"' in page
     assert f"{owner.organization.name}: here" in page
+
+
+def test_when_making_a_key_fails_it_is_in_no_log_and_on_no_page(browser, client_row, monkeypatch, caplog):
+    def fail(**arguments: object) -> None:
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr("mirix.tenants.keys.secrets.token_urlsafe", lambda size: "THE-SECRET-PART" * 3)
+    monkeypatch.setattr("mirix.tenants.keys.record", fail)
+    browser.raise_request_exception = False
+    before = stored()
+    response = make(browser, client_row)
+    assert response.status_code == 500
+    assert stored() == before
+    assert "the disk is full" in caplog.text
+    assert "SECRET-PART" not in caplog.text + response.content.decode()
+    (failed,) = [record for record in caplog.records if record.exc_info]
+    report = ExceptionReporter(failed.request, *failed.exc_info).get_traceback_text()
+    assert "RuntimeError" in report
+    assert "SECRET-PART" not in report  # what would be mailed to the people who run the installation
