@@ -7,6 +7,7 @@ view of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -17,8 +18,10 @@ from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 from django.utils.html import format_html
+from django.views.decorators.http import require_http_methods
 from unfold.admin import ModelAdmin as ThemedModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -60,10 +63,22 @@ def two_lines(first: str, second: str) -> str:
     )
 
 
+_pages_only = require_http_methods(["GET", "HEAD", "POST"])
+
+
 class AdminSite(UnfoldAdminSite):
     """The admin of this project."""
 
     index_title = "Overview"
+
+    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+        """Let a page be read and posted to; Django would take any other method for a GET."""
+        return _pages_only(super().admin_view(view, cacheable))
+
+    @method_decorator(_pages_only)
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the form, or log in."""
+        return super().login(request, extra_context)
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Answer 404: the theme's search keeps objects in the cache, and ours holds JSON alone."""

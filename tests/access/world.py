@@ -17,8 +17,10 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
 from django.db.models import Model
 from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from conversations.models import ConversationMessage
+from mirix.queue import defer
 from mirix.tenants.models import (
     ApiKey,
     AuditEvent,
@@ -117,6 +119,9 @@ def make_world() -> World:
         "inactive": gone,
     }
     cookies = {name: _session(user) for name, user in people.items()}
+    defer("skills.run_dream", queue="dreams", run_id=home.rows["skills.autodreamrun"].pk)
+    home.rows["auth.user"] = members["reviewer"]
+    home.rows["procrastinate.procrastinatejob"] = ProcrastinateJob.objects.get()
     # What is used now is noted at most once a minute: not within the tests.
     ApiKey.objects.update(last_used_at=timezone.now() + timedelta(hours=1))
     return World(home=home, away=away, headers=headers, cookies=cookies, superuser=root)
@@ -272,3 +277,16 @@ def _hashes(tables: dict[str, str]) -> dict[str, str]:
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(parts))
         return dict(cursor.fetchall())
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is stored: all of it, and that of each side."""
+
+    all: dict[str, str]
+    home: dict[str, str]
+    away: dict[str, str]
+
+    @classmethod
+    def now(cls, world: World) -> Stored:
+        return cls(everything(), everything_of(world.home), everything_of(world.away))

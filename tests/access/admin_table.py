@@ -1,0 +1,211 @@
+"""Who may do what in the admin: every page, for every kind of visitor.
+
+`nobody` are all who are not logged in as staff: no session, a key, a token, a member who is no staff, one who
+is inactive. `outsider` is staff without a membership. Then come the members of the organization whose rows
+are asked for, and a superuser; `stranger` administers another organization. A redirect (302) of `nobody` is
+the login. Whoever may not open a kind of page at all gets 403; whoever may, 404 for what is not theirs. HEAD
+is as GET, and other methods are 405 to everybody.
+"""
+
+from __future__ import annotations
+
+COLUMNS = """
+                  nobody  outsider  reviewer  operator  administrator  superuser  stranger
+"""
+
+SITE = """
+index
+  GET,POST        302     200       200       200       200            200        200
+login
+  GET             200     302       302       302       302            302        302
+  POST            200     200       200       200       200            200        200
+logout
+  GET             302     405       405       405       405            405        405
+  POST            302     200       200       200       200            200        200
+password_change
+  GET,POST        302     200       200       200       200            200        200
+password_change_done
+  GET             302     200       200       200       200            200        200
+  POST            302     405       405       405       405            405        405
+autocomplete
+  GET             302     403       403       403       403            403        403
+  POST            302     405       405       405       405            405        405
+jsi18n
+  GET             302     200       200       200       200            200        200
+  POST            302     405       405       405       405            405        405
+search
+  GET,POST        302     404       404       404       404            404        404
+view_on_site
+  GET,POST        302     404       404       404       404            404        404
+app_list
+  GET,POST        302     404       200       200       200            200        200
+anything else
+  GET,POST        302     404       404       404       404            404        404
+"""
+
+# Pages that are read and never written.
+READ = """
+changelist
+  GET,POST        302     403       200       200       200            200        200
+change
+  GET             302     403       200       200       200            200        404
+  POST            302     405       405       405       405            405        405
+history
+  GET,POST        302     404       200       200       200            200        404
+add
+  GET,POST        302     403       403       403       403            403        403
+delete
+  GET,POST        302     403       403       403       403            403        403
+old address
+  GET,POST        302     302       302       302       302            302        302
+"""
+
+DECISIONS = """
+approve
+  GET             302     405       405       405       405            405        405
+  POST            302     403       302       403       302            302        404
+reject
+  GET             302     405       405       405       405            405        405
+  POST            302     403       302       403       302            302        404
+"""
+
+# What administrators alone read.
+TRAIL = """
+changelist
+  GET,POST        302     403       403       403       200            200        200
+change
+  GET             302     403       403       403       200            200        404
+  POST            302     405       405       405       405            405        405
+history
+  GET,POST        302     404       404       404       200            200        404
+add
+  GET,POST        302     403       403       403       403            403        403
+delete
+  GET,POST        302     403       403       403       403            403        403
+old address
+  GET,POST        302     302       302       302       302            302        302
+"""
+
+# What members read and administrators write.
+MANAGED = """
+changelist
+  GET,POST        302     403       200       200       200            200        200
+change
+  GET             302     403       200       200       200            200        404
+  POST            302     403       403       403       302            302        404
+add
+  GET             302     403       403       403       200            200        200
+  POST            302     403       403       403       302            302        400
+history
+  GET,POST        302     404       200       200       200            200        404
+delete
+  GET,POST        302     403       403       403       403            403        403
+old address
+  GET,POST        302     302       302       302       302            302        302
+"""
+
+ORGANIZATIONS = """
+changelist
+  GET,POST        302     403       200       200       200            200        200
+change
+  GET             302     403       200       200       200            200        404
+  POST            302     403       403       403       302            302        404
+settings
+  GET             302     403       403       403       200            200        404
+  POST            302     403       403       403       302            302        404
+webhook_secret
+  GET             302     403       403       403       200            200        404
+  POST            302     403       403       403       200            200        404
+add
+  GET             302     403       403       403       403            200        403
+  POST            302     403       403       403       403            302        403
+history
+  GET,POST        302     404       200       200       200            200        404
+delete
+  GET,POST        302     403       403       403       403            403        403
+old address
+  GET,POST        302     302       302       302       302            302        302
+"""
+
+# A key is never changed, and shown once: by the page that makes it.
+KEYS = """
+changelist
+  GET,POST        302     403       200       200       200            200        200
+change
+  GET             302     403       200       200       200            200        404
+  POST            302     403       403       403       405            405        404
+rotate
+  GET             302     403       403       403       200            200        404
+  POST            302     403       403       403       200            200        404
+revoke
+  GET             302     403       403       403       200            200        404
+  POST            302     403       403       403       302            302        404
+add
+  GET             302     403       403       403       200            200        200
+  POST            302     403       403       403       200            200        400
+history
+  GET,POST        302     404       200       200       200            200        404
+delete
+  GET,POST        302     403       403       403       403            403        403
+old address
+  GET,POST        302     302       302       302       302            302        302
+"""
+
+REMOVAL = """
+remove
+  GET             302     403       403       403       200            200        404
+  POST            302     403       403       403       302            302        404
+"""
+
+# What belongs to no organization.
+LOGINS = """
+changelist
+  GET,POST        302     403       403       403       403            200        403
+change
+  GET,POST        302     403       403       403       403            200        403
+password_change
+  GET,POST        302     403       403       403       403            200        403
+add
+  GET,POST        302     403       403       403       403            200        403
+history
+  GET,POST        302     403       403       403       403            200        403
+delete
+  GET,POST        302     403       403       403       403            200        403
+old address
+  GET,POST        302     302       302       302       302            302        302
+"""
+
+JOBS = """
+changelist
+  GET,POST        302     403       403       403       403            200        403
+change
+  GET             302     403       403       403       403            200        403
+  POST            302     403       403       403       403            403        403
+history
+  GET,POST        302     403       403       403       403            200        403
+add
+  GET,POST        302     403       403       403       403            403        403
+delete
+  GET,POST        302     403       403       403       403            403        403
+old address
+  GET,POST        302     302       302       302       302            302        302
+"""
+
+MODELS = {
+    "conversations.intakerecord": READ,
+    "conversations.session": READ,
+    "skills.autodreamrun": READ,
+    "skills.distillationattempt": READ,
+    "skills.skill": READ,
+    "skills.skillexperience": READ,
+    "skills.skillrevision": READ + DECISIONS,
+    "tenants.auditevent": TRAIL,
+    "tenants.notification": TRAIL,
+    "tenants.client": MANAGED,
+    "tenants.enduser": MANAGED,
+    "tenants.membership": MANAGED + REMOVAL,
+    "tenants.apikey": KEYS,
+    "tenants.organization": ORGANIZATIONS,
+    "auth.user": LOGINS,
+    "procrastinate.procrastinatejob": JOBS,
+}
