@@ -21,7 +21,7 @@ from tests.processes import SOAK, Process, eventually
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 
 PRELUDE = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -46,8 +46,11 @@ def auto_dream(organization, user):
     except CommandError as error:
         sys.exit(str(error))
 
+def tell_asked():
+    os.write(1, b"asked" + os.linesep.encode())  # in one piece: several threads may be asked at once
+
 def slow(turns, first_seq):
-    print("asked", flush=True)
+    tell_asked()
     wait_for(GO)
     return one_lesson(turns, first_seq)
 
@@ -142,7 +145,7 @@ def test_killed_at_any_moment_a_run_loses_and_doubles_nothing():
     steady = """
     def steady(turns, first_seq):
         time.sleep(0.02)
-        print("asked", flush=True)
+        tell_asked()
         return one_lesson(turns, first_seq)
     distil_by(steady)
     """
