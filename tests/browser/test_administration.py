@@ -46,6 +46,7 @@ def test_a_key_is_made_shown_once_and_rotated(owner, screen: OpenScreen):
     assert first not in here.page.content()
     with pytest.raises(Error, match="ERR_CACHE_MISS"):  # the browser has not kept it either
         here.page.go_back()
+    expect(here.page).to_have_url("chrome-error://chromewebdata/")  # its error page comes a moment later
     here.faults.clear()
     row = ApiKey.objects.get()
     assert find_principal(key=first).permission == "read"
