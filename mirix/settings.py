@@ -15,6 +15,7 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from mirix.caches import caches
 from mirix.secret import load_or_create_secret
 from mirix.unfold import UNFOLD as UNFOLD
 
@@ -49,6 +50,7 @@ INSTALLED_APPS = [
     "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "axes",
     "rest_framework_simplejwt.token_blacklist",
     "procrastinate.contrib.django",
     "mirix.tenants",
@@ -65,6 +67,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "mirix.urls"
 WSGI_APPLICATION = "mirix.wsgi.application"
@@ -92,23 +95,7 @@ if _DATABASE["ENGINE"] not in ("django.db.backends.postgresql", "mirix.embedded"
 DATABASES = {"default": _DATABASE | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.str("MIRIX_REDIS_URL", default="")
-CACHES = {
-    "default": {
-        "BACKEND": "django_redis.cache.RedisCache",
-        "LOCATION": REDIS_URL,
-        "KEY_PREFIX": "mirix",
-        "OPTIONS": {
-            # Never the default, pickle: whoever writes to Redis would run code here.
-            "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
-            "SOCKET_CONNECT_TIMEOUT": 1,
-            "SOCKET_TIMEOUT": 1,
-            "IGNORE_EXCEPTIONS": True,
-        },
-    }
-    if REDIS_URL
-    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
-}
+CACHES = caches(env.str("MIRIX_REDIS_URL", default=""))
 DJANGO_REDIS_LOG_IGNORED_EXCEPTIONS = True
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -138,6 +125,31 @@ SIMPLE_JWT = {
     "SIGNING_KEY": hmac.new(SECRET_KEY.encode(), b"mirix.tokens", "sha256").hexdigest(),
     "LEEWAY": 5,  # seconds by which the clocks of hosts may differ
 }
+
+MIRIX_TRUSTED_PROXIES = env.int("MIRIX_TRUSTED_PROXIES", default=0)
+# Requests a minute of one caller, by kind of route; 0 = no limit (mirix.api.throttles).
+MIRIX_THROTTLE_READ = env.int("MIRIX_THROTTLE_READ", default=3_000)
+MIRIX_THROTTLE_WRITE = env.int("MIRIX_THROTTLE_WRITE", default=3_000)
+MIRIX_THROTTLE_SEARCH = env.int("MIRIX_THROTTLE_SEARCH", default=3_000)
+MIRIX_THROTTLE_DREAM = env.int("MIRIX_THROTTLE_DREAM", default=60)
+MIRIX_THROTTLE_AUTH = env.int("MIRIX_THROTTLE_AUTH", default=60)
+
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",  # first: it refuses who tried too many passwords
+    "django.contrib.auth.backends.ModelBackend",
+]
+AXES_ENABLED = not DEBUG
+AXES_FAILURE_LIMIT = env.int("MIRIX_LOGIN_FAILURES", default=10)
+AXES_COOLOFF_TIME = timedelta(minutes=env.int("MIRIX_LOGIN_LOCKOUT_MINUTES", default=15))
+# Of name and address together: neither can a stranger lock others out, nor a name be tried from one place.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_CLIENT_IP_CALLABLE = "mirix.api.addresses.client_address"
+AXES_LOCKOUT_CALLABLE = "mirix.api.lockout.locked_out"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 
 # What an organization may choose for itself; these hold where it did not (tenants.models.INHERITED).
 MIRIX_REVIEW_POLICY = env.str("MIRIX_REVIEW_POLICY", default="required")
@@ -184,6 +196,7 @@ PROCRASTINATE_WORKER_DEFAULTS = {
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["mirix.api.authentication.CallerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["mirix.api.permissions.CallerPermission"],
+    "DEFAULT_THROTTLE_CLASSES": ["mirix.api.throttles.RouteThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["mirix.api.parsers.StrictJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],

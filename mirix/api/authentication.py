@@ -9,6 +9,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from mirix.api.throttles import throttle_refused
 from mirix.tenants.principal import Principal
 from mirix.tenants.selectors import find_principal, find_trusted_client
 from mirix.tenants.tokens import find_person
@@ -26,9 +27,13 @@ class CallerAuthentication(BaseAuthentication):
     """
 
     def authenticate(self, request: Request) -> tuple[Principal, Principal]:
-        """Return the principal twice. Raises `AuthenticationFailed` without a valid credential."""
+        """Return the principal twice. Raises `AuthenticationFailed` without a valid credential.
+
+        Of an address that sends too many of these, `Throttled`.
+        """
         principal = next((found for found in _found(request) if found), None)
         if principal is None:
+            throttle_refused(request)
             raise AuthenticationFailed(REFUSED)
         return principal, principal
 

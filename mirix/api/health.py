@@ -24,6 +24,7 @@ class HealthView(APIView):
 
     authentication_classes: list[type] = []
     permission_classes = [AllowAny]
+    throttle_classes: list[type] = []
 
     @extend_schema(operation_id="health", tags=["operations"], responses=HealthSerializer, auth=[])
     def get(self, request: Request) -> Response:

@@ -71,6 +71,7 @@ class TokenAnswer(serializers.Serializer):
 class _TokenView(APIView):
     authentication_classes: list[type] = []
     permission_classes = [AllowAny]
+    route_kind = "auth"
 
     def get_authenticate_header(self, request: Request) -> str:
         """Return the challenge, so that refusals are 401 here too."""
@@ -92,6 +93,7 @@ class _TokenView(APIView):
 REFUSALS: dict[int, Any] = {
     400: OpenApiResponse(description="Invalid, naming the field."),
     401: OpenApiResponse(description="Refused; the answer does not tell why."),
+    429: OpenApiResponse(description="Too many attempts; see Retry-After."),
 }
 
 

@@ -133,6 +133,8 @@ class DreamAnswer(serializers.Serializer):
 class DreamView(APIView):
     """Start a run in the worker, and wait a little for it."""
 
+    route_kind = "dream"
+
     @extend_schema(
         operation_id="auto_dream",
         tags=["memory"],

@@ -195,6 +195,7 @@ class OrganizationSearchAnswerSerializer(SearchAnswerSerializer):
 class SearchView(APIView):
     """Search one end user's skills."""
 
+    route_kind = "search"
     required_permission = Permission.READ
 
     @extend_schema(
@@ -217,6 +218,7 @@ class SearchView(APIView):
 class OrganizationSearchView(APIView):
     """Search the skills of all end users of the caller's organization."""
 
+    route_kind = "search"
     required_permission = Permission.READ
 
     @extend_schema(

@@ -1,0 +1,124 @@
+"""Too many wrong passwords of one name from one address: that pair rests, and nobody else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from tests.factories import make_member, make_organization
+
+pytestmark = pytest.mark.django_db
+LIMIT = 3
+HERE, THERE = "192.0.2.1", "192.0.2.2"
+
+
+@pytest.fixture(autouse=True)
+def _on(settings):
+    settings.AXES_ENABLED = True
+    settings.AXES_FAILURE_LIMIT = LIMIT
+    settings.AXES_COOLOFF_TIME = timedelta(minutes=15)
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def member():
+    return make_member(make_organization(), username="rita", password="right horse battery")
+
+
+def token(password: str, username: str = "rita", address: str = HERE):
+    body = {"username": username, "password": password}
+    return Client(REMOTE_ADDR=address).post("/auth/token", body, "application/json")
+
+
+def login(password: str, username: str = "rita", address: str = HERE):
+    body = {"username": username, "password": password}
+    return Client(REMOTE_ADDR=address).post("/admin/login/", body)
+
+
+def test_a_name_rests_at_the_address_that_guesses(member):
+    assert [token("wrong").status_code for _ in range(LIMIT)] == [401, 401, 429]
+    answer = token("right horse battery")
+
+    assert answer.status_code == 429
+    assert answer["Retry-After"] == "900"
+    assert answer["Content-Type"] == "application/json"
+    assert answer.content == b'{"detail":"Too many failed logins; try again later."}'
+
+
+def test_the_same_name_elsewhere_and_other_names_here_go_on(member):
+    other = make_member(make_organization(), username="olaf", password="right horse battery")
+    for _ in range(LIMIT):
+        token("wrong")
+
+    assert token("right horse battery", address=THERE).status_code == 200
+    assert token("right horse battery", username=other.username).status_code == 200
+
+
+def test_unknown_names_are_answered_the_same(member):
+    known = [token("wrong").content for _ in range(LIMIT + 1)]
+    unknown = [token("wrong", username="nobody").content for _ in range(LIMIT + 1)]
+    assert known == unknown
+
+
+def test_the_admin_shows_a_page(member):
+    pages = [login("wrong") for _ in range(LIMIT)]
+
+    assert [page.status_code for page in pages] == [200, 200, 429]
+    assert pages[-1]["Retry-After"] == "900"
+    assert "Too many failed logins" in pages[-1].content.decode()
+    assert login("right horse battery").status_code == 429
+    assert token("right horse battery").status_code == 429, "one count for both doors"
+    assert login("right horse battery", address=THERE).status_code == 302
+
+
+def test_a_good_login_clears_the_count(member):
+    for _ in range(3):
+        assert [token("wrong").status_code for _ in range(LIMIT - 1)] == [401, 401]
+        assert token("right horse battery").status_code == 200
+
+
+def test_the_rest_ends(member, time_machine_at):
+    for _ in range(LIMIT):
+        token("wrong")
+    time_machine_at(timedelta(minutes=16))
+    assert token("right horse battery").status_code == 200
+
+
+def test_trying_while_it_rests_does_not_make_it_longer(member, time_machine_at):
+    for _ in range(LIMIT):
+        token("wrong")
+    time_machine_at(timedelta(minutes=14))
+    assert token("wrong").status_code == 429
+    time_machine_at(timedelta(minutes=16))
+    assert token("right horse battery").status_code == 200
+
+
+@pytest.fixture
+def time_machine_at():
+    """Travels to some time from now."""
+    import time_machine
+    from django.utils import timezone
+
+    began = timezone.now()
+    travels = []
+
+    def travel(delta: timedelta) -> None:
+        journey = time_machine.travel(began + delta, tick=True)
+        journey.start()
+        travels.append(journey)
+
+    yield travel
+    for journey in reversed(travels):
+        journey.stop()
+
+
+def test_no_password_is_stored(member):
+    from axes.models import AccessAttempt
+
+    login("guess of a password")
+    token("guess of a password")
+    rows = list(AccessAttempt.objects.values())
+    assert len(rows) == 1
+    assert "guess of a password" not in str(rows)
