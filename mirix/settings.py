@@ -226,6 +226,9 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+DEFAULT_EXCEPTION_REPORTER = "mirix.reports.SecretReporter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "mirix.reports.SecretFilter"
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
