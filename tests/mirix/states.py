@@ -118,11 +118,12 @@ class State:
         found = []
         for process in psutil.process_iter():
             try:
-                if process.environ().get("MIRIX_VAR_DIR") == str(self.var_dir):
+                ours = process.environ().get("MIRIX_VAR_DIR") == str(self.var_dir)
+                if ours and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
             except psutil.Error:  # gone meanwhile, or another user's
                 continue
-        return [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
+        return found
 
     def kill_everything(self) -> None:
         """End all of it as a power cut would, the processes at least."""
