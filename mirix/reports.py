@@ -7,9 +7,11 @@ in the text of an exception. Here whatever looks like one of our keys or tokens 
 from __future__ import annotations
 
 import re
+from collections.abc import ItemsView
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
 
 SECRET = re.compile(r"mx_[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
@@ -23,22 +25,21 @@ class SecretFilter(SafeExceptionReporterFilter):
         """Hide always."""
         return True
 
-    def get_traceback_frame_variables(self, request: Any, tb_frame: Any) -> list[tuple[str, Any]]:
+    def get_traceback_frame_variables(self, request: Any, tb_frame: Any) -> ItemsView[str, Any]:
         """Return the variables of a frame as they may be shown."""
-        variables = super().get_traceback_frame_variables(request, tb_frame)
-        return [
-            (name, HIDDEN if isinstance(value, str) and self.hidden_settings.search(name) else value)
-            for name, value in variables
-        ]
+        return {
+            name: HIDDEN if isinstance(value, str) and self.hidden_settings.search(name) else value
+            for name, value in super().get_traceback_frame_variables(request, tb_frame)
+        }.items()
 
 
 class SecretReporter(ExceptionReporter):
     """A report in which no key and no token is left, wherever it stood."""
 
-    def get_traceback_html(self) -> str:
+    def get_traceback_html(self) -> SafeString:
         """Return the page."""
-        return SECRET.sub(HIDDEN, super().get_traceback_html())
+        return SafeString(SECRET.sub(HIDDEN, super().get_traceback_html()))
 
-    def get_traceback_text(self) -> str:
+    def get_traceback_text(self) -> SafeString:
         """Return the text."""
-        return SECRET.sub(HIDDEN, super().get_traceback_text())
+        return SafeString(SECRET.sub(HIDDEN, super().get_traceback_text()))
