@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from mirix.ids import id_factory
+from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.models import Client, Owned
 
 SESSION_ID_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
@@ -68,6 +69,9 @@ class IntakeRecord(Owned):
                 name="intake_client_idempotency_uniq",
             ),
             models.CheckConstraint(condition=Q(state__in=IntakeState.values), name="intake_state_valid"),
+            owner_key("intake_owner_key"),
+            SameOwner(field="end_user", name="intake_end_user_same_organization"),
+            SameOwner(field="client", name="intake_client_same_organization"),
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="intake_organization_recent"),
@@ -131,6 +135,8 @@ class Session(Owned):
             ),
             models.CheckConstraint(condition=Q(state__in=SessionState.values), name="session_state_valid"),
             models.CheckConstraint(condition=Q(tag__in=SessionTag.values), name="session_tag_valid"),
+            owner_key("session_owner_key"),
+            SameOwner(field="end_user", name="session_end_user_same_organization"),
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="session_organization_recent"),
@@ -182,6 +188,9 @@ class ConversationMessage(Owned):
                 name="turn_session_message_id_uniq",
             ),
             models.CheckConstraint(condition=Q(role__in=TurnRole.values), name="turn_role_valid"),
+            SameOwner(field="session", name="turn_session_same_owner"),
+            SameOwner(field="intake", name="turn_intake_same_owner"),
+            SameOwner(field="client", name="turn_client_same_organization"),
         ]
 
     def __str__(self) -> str:

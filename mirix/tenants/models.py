@@ -14,6 +14,7 @@ from django.db import models
 from django.utils import timezone
 
 from mirix.ids import id_factory
+from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.querysets import OwnedQuerySet, TenantQuerySet
 from mirix.tenants.scope import outside_request_scope
 
@@ -154,7 +155,8 @@ class Client(TenantModel):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["organization", "name"], name="client_organization_name_uniq")
+            models.UniqueConstraint(fields=["organization", "name"], name="client_organization_name_uniq"),
+            owner_key("client_organization_key", "organization"),
         ]
 
     def __str__(self) -> str:
@@ -203,6 +205,9 @@ class ApiKey(TenantModel):
             models.CheckConstraint(
                 condition=models.Q(permission__in=Permission.values), name="apikey_permission_valid"
             ),
+            owner_key("apikey_organization_key", "organization"),
+            SameOwner(field="client", name="apikey_client_same_organization"),
+            SameOwner(field="replaced_by", name="apikey_replaced_by_same_organization"),
         ]
 
     def __str__(self) -> str:
@@ -225,7 +230,10 @@ class EndUser(TenantModel):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["organization", "user_id"], name="enduser_organization_user_uniq")
+            models.UniqueConstraint(
+                fields=["organization", "user_id"], name="enduser_organization_user_uniq"
+            ),
+            owner_key("enduser_organization_key", "organization"),
         ]
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from django.db.models import F, Q
 
 from conversations.models import ConversationMessage, Session
 from mirix.ids import id_factory
+from mirix.tenants.constraints import SameOwner
 from mirix.tenants.models import Client, Owned
 
 MAX_TITLE_CHARS = 256
@@ -93,6 +94,9 @@ class SkillExperience(Owned):
             models.CheckConstraint(
                 condition=Q(status__in=ExperienceStatus.values), name="experience_status_valid"
             ),
+            SameOwner(field="session", name="experience_session_same_owner"),
+            SameOwner(field="attempt", name="experience_attempt_same_owner"),
+            SameOwner(field="client", name="experience_client_same_organization"),
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="experience_organization_recent"),

@@ -7,6 +7,7 @@ from django.db.models import Q
 
 from conversations.models import Session
 from mirix.ids import id_factory
+from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.models import Owned
 
 
@@ -64,6 +65,8 @@ class AutoDreamRun(Owned):
                 name="run_one_queued_per_owner",
             ),
             models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_valid"),
+            owner_key("run_owner_key"),
+            SameOwner(field="end_user", name="run_end_user_same_organization"),
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="run_organization_recent"),
@@ -106,6 +109,9 @@ class DistillationAttempt(Owned):
         verbose_name = "attempt"
         constraints = [
             models.CheckConstraint(condition=Q(verdict__in=Verdict.values), name="attempt_verdict_valid"),
+            owner_key("attempt_owner_key"),
+            SameOwner(field="session", name="attempt_session_same_owner"),
+            SameOwner(field="run", name="attempt_run_same_owner"),
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="attempt_organization_recent")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from mirix.tenants.constraints import SameOwner
 from mirix.tenants.models import EndUser, Organization, Owned, TenantModel
 from skills.models.skills import Skill
 
@@ -20,6 +21,9 @@ class SkillDocument(Owned):
     triggers_length = models.SmallIntegerField()
     description_length = models.SmallIntegerField()
     instructions_length = models.SmallIntegerField()
+
+    class Meta:
+        constraints = [SameOwner(field="skill", name="document_skill_same_owner")]
 
     def __str__(self) -> str:
         return self.skill_id

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from mirix.ids import id_factory
+from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.models import Owned, TenantModel
 from skills.content import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, NAME_PATTERN
 from skills.models.experiences import SkillExperience
@@ -69,6 +70,9 @@ class Skill(Owned, SkillContent):
                 condition=Q(entry_type__in=EntryType.values), name="skill_entry_type_valid"
             ),
             models.CheckConstraint(condition=Q(status__in=SkillStatus.values), name="skill_status_valid"),
+            owner_key("skill_owner_key"),
+            SameOwner(field="end_user", name="skill_end_user_same_organization"),
+            SameOwner(field="current_revision", name="skill_current_revision_same_owner"),
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="skill_organization_recent"),
@@ -152,6 +156,13 @@ class SkillRevision(Owned, SkillContent):
             ),
             models.CheckConstraint(condition=Q(name__regex=NAME_PATTERN), name="revision_name_slug"),
             models.CheckConstraint(condition=Q(state__in=RevisionState.values), name="revision_state_valid"),
+            owner_key("revision_owner_key"),
+            owner_key("revision_organization_key", "organization"),
+            SameOwner(field="end_user", name="revision_end_user_same_organization"),
+            SameOwner(field="skill", name="revision_skill_same_owner"),
+            SameOwner(field="base", name="revision_base_same_owner"),
+            SameOwner(field="supersedes", name="revision_supersedes_same_owner"),
+            SameOwner(field="run", name="revision_run_same_owner"),
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="revision_organization_recent"),
@@ -189,6 +200,9 @@ class ReviewDecision(TenantModel):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        constraints = [
+            SameOwner(field="revision", name="decision_revision_same_organization"),
+        ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="decision_organization_recent")
         ]
