@@ -92,7 +92,7 @@ def spoken(turn: TranscriptTurn) -> str:
 
 def _signal(turn: TranscriptTurn, acts: list[Call], answer: str) -> tuple[Signal | None, Hit | None]:
     asked = lexicon.asks(answer)
-    if hit := lexicon.correction(turn.content, answers_question=asked):
+    if hit := lexicon.correction(turn.content, answers_question=asked or lexicon.offers(answer)):
         return Signal.CORRECTION, hit
     hit = lexicon.confirmation(turn.content, approves_plan=asked)
     # Praise is about something that was done; a plain "that worked" may be about advice.

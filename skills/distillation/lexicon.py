@@ -103,6 +103,7 @@ _IT = r"(?:that|this|it|those|these|they)"
 # Phrases that say what was meant.
 _SAYS_WHAT = _any(
     r"\bi (?:meant|didn't mean|did not mean|never (?:said|asked|wanted|mentioned))\b",
+    r"\bi (?:didn't|did not|never) (?:(?:ask|asked|tell|told|want) you to|(?:ask|asked) (?:for|to)) \w+",
     r"\bi (?:asked (?:you )?(?:for|to)|was (?:asking|talking|referring|looking)|wanted|said|need|want|am"
     r"|'m|was"
     r"|was looking)\b[^?]*,? (?:and )?not (?!sure\b|certain\b|yet\b|at all\b|necessarily\b|really\b)\w+",
@@ -138,14 +139,29 @@ _SAYS_THAT = _any(
     r"\byou(?:'re| are) (?:wrong|mistaken|confusing|mixing|missing|not (?:listening|answering))\b",
     r"\b(?:a|some|any|the|this) (?:misunderstanding|miscommunication|mix-?up|confusion)\b",
     r"\bgoing (?:around )?in circles\b",
+    # What the assistant works out; that a thing somebody bought is wrong is a complaint.
+    r"^(?:[\w' ]{1,20}[,.!]? )?(?:but|no),? (?:the|your) (?:\w+ )?(?:total|sum|amount|count|number|date|time"
+    r"|result|answer|figures?|calculation|name|spelling|address|format|order) (?:is|are|was|were)(?: still)? "
+    r"(?:wrong|incorrect|not (?:right|correct))\b",
     rf"\b{_IT} (?:did not|didn't) (?:work|help|fix|solve|change|do)\b",
     r"\b(?:it|that|this)(?:'s| is) still (?:wrong|broken|failing|the same|not)\b"
     r"|\bstill (?:the same (?:error|problem)|doesn't work|fails)\b",
 )
 _FLAT_NO = re.compile(
-    r"^no[,.!:–—-]+\s*(?!problem|thanks?|worries|need|rush|idea|not|just|that's (?:all|it|fine"
-    r"|ok))\w+(?:\W+\w+){2,}"
+    r"^no[,.!:–—-]+\s*(?!problem|thanks?|thank you|worries|need|rush|idea|not|just|nothing|"
+    r"(?:that|this|it)(?:'s| is| was|'ll be| will be| would be|'d be| should be|'ll do| will do)? ?"
+    r"(?:really |actually |about |pretty much )?(?:all\b|it\b|fine|ok|everything|enough|good\b"
+    r"|for (?:now|today))|"
+    r"(?:i'm|i am|we're|we are) (?:all |just |quite |perfectly )?(?:good|fine|ok|okay|set|done|happy)\b|"
+    r"(?:i|we)\b.{0,30}\balso\b|(?:you've|you have) been\b|i (?:really )?appreciate\b|"
+    r"i (?:don't|do not) (?:need|have|want|think) (?:anything|any|more|so)\b|"
+    r"(?:have|you have|you've|you too|bye|goodbye|all good|everything(?:'s| is) )\b)\w+(?:\W+\w+){2,}"
 )
+_NOT_THIS_BUT_THAT = re.compile(
+    r"(?:No,? )?[Nn]ot (?:(?:the|to|on|at|for|in) )?(?:#?\w*\d[\w-]*|[A-Z]\w+), (?:but |it's )?"
+    r"(?:(?:the|to|on|at|for|in) )?(?:#?\w*\d[\w-]*|(?!Thank|Please|I\b|But\b|No\b)[A-Z]\w+)[.!]*"
+)
+"""“Not 12, 21!”: read with its capitals, which tell names from other words."""
 
 _SURE = _any(
     rf"\b{_IT}(?:'s| is| has| all)? (?:just |now |finally |really |actually )?(?:worked|did it"
@@ -215,7 +231,8 @@ def correction(text: str, *, answers_question: bool) -> Hit | None:
     for sentence in split(text):
         words = plain(sentence.text)
         question = words.endswith("?")
-        if _holds(_SAYS_WHAT, words, may_ask=words.startswith("why")):
+        contrast = _NOT_THIS_BUT_THAT.fullmatch(sentence.text)
+        if contrast or _holds(_SAYS_WHAT, words, may_ask=words.startswith("why")):
             return Hit(sentence)
         if first is None and not question:
             flat_no = _FLAT_NO.match(words) if not answers_question else None
@@ -275,10 +292,14 @@ _QUESTION_TO_GO_ON = re.compile(
 )
 
 
+def offers(text: str) -> bool:
+    """Whether an assistant's message ends by offering more help, to which a "no, …" is an answer."""
+    return any(_QUESTION_TO_GO_ON.search(plain(sentence.text)) for sentence in _tail(text))
+
+
 def asks(text: str) -> bool:
     """Whether an assistant's message ends by asking something; a closing "anything else?" does not count."""
-    sentences = split(text[-MAX_READ_CHARS:])
-    tail = [plain(sentence.text) for sentence in sentences[-2:]]
+    tail = [plain(sentence.text) for sentence in _tail(text)]
     return any(
         (
             words.endswith("?")
@@ -287,3 +308,7 @@ def asks(text: str) -> bool:
         and not _QUESTION_TO_GO_ON.search(words)
         for words in tail
     )
+
+
+def _tail(text: str) -> list[Sentence]:
+    return split(text[-MAX_READ_CHARS:])[-2:]

@@ -372,3 +372,20 @@ def test_long_sessions_take_no_quadratic_time(size):
     text = "I need this, not that, no. " * (size // 27)
     many = [tool("bash", {"command": f"run step {n} of many {text[:400]}"}, "Error: no") for n in range(150)]
     assert len(lessons(user("Please do it."), assistant("Done."), user(text), *many)) == 151
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["No, that is all. Thank you.", "No, the rest can wait until Monday.", "No, have a wonderful day ahead."],
+)
+def test_a_no_to_an_offer_of_more_help_corrects_nothing(answer):
+    done = tool("cancel_order", {"order": "C-17"}, "cancelled")
+    offer = assistant("It is cancelled. Is there anything else I can help you with?")
+    assert lessons(REQUEST, done, offer, user(answer)) == []
+
+
+def test_a_correction_is_heard_behind_an_offer_of_more_help():
+    done = tool("cancel_order", {"order": "C-17"}, "cancelled")
+    offer = assistant("It is cancelled. Is there anything else I can help you with?")
+    found = lessons(REQUEST, done, offer, user("I didn't ask you to cancel it."))
+    assert [lesson.details["pattern"] for lesson in found] == ["user_correction"]
