@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sys
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.db import OperationalError, connection
 
 from mirix.checks import UnappliedMigrationsError, require_migrations
+from mirix.chunked import with_length
 
 CANNOT_LOAD = 4  # on this status gunicorn stops; on most others it would fork a worker again, for ever
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mirix.settings")
-application = get_wsgi_application()
+application = with_length(get_wsgi_application(), limit=settings.MIRIX_MAX_REQUEST_BYTES)
 
 try:
     require_migrations()

@@ -9,6 +9,8 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import psutil
 import pytest
@@ -21,9 +23,11 @@ pytestmark = pytest.mark.processes
 class Served:
     """A running `serve`, and what it says."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, **environment: str) -> None:
         self.state = state
-        self.process = state.start("manage.py", "serve", "--port", "0", stderr=subprocess.DEVNULL)
+        self.process = state.start(
+            "manage.py", "serve", "--port", "0", stderr=subprocess.DEVNULL, env=environment
+        )
         ready = self.process.stdout.readline()
         address = re.fullmatch(r"mirix serves http://127\.0\.0\.1:(\d+)/ .*\n", ready)
         assert address, ready
@@ -38,6 +42,19 @@ class Served:
         finally:
             connection.close()
 
+    def post_in_chunks(self, path: str, key: str, *chunks: bytes) -> tuple[int, dict[str, Any]]:
+        """POST a JSON body whose length is not said."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        headers = {"Content-Type": "application/json", "X-API-Key": key}
+        try:
+            connection.request(
+                "POST", path, iter(chunks), headers | {"Transfer-Encoding": "chunked"}, encode_chunked=True
+            )
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
     def child(self, word: str) -> psutil.Process | None:
         """The child whose command line has `word`."""
         for child in psutil.Process(self.process.pid).children():
@@ -47,8 +64,8 @@ class Served:
 
 
 @pytest.fixture
-def serve(migrated_state: State) -> Callable[[], Served]:
-    return lambda: Served(migrated_state)
+def serve(migrated_state: State) -> Callable[..., Served]:
+    return partial(Served, migrated_state)
 
 
 def workers(state: State) -> int:
@@ -56,7 +73,7 @@ def workers(state: State) -> int:
     return int(state.ask("SELECT count(*) FROM procrastinate_workers"))
 
 
-def test_it_answers_and_runs_a_worker(serve: Callable[[], Served], migrated_state: State):
+def test_it_answers_and_runs_a_worker(serve: Callable[..., Served], migrated_state: State):
     served = serve()
     status, body = served.get("/health")
     assert (status, json.loads(body)["status"]) == (200, "healthy")
@@ -67,7 +84,7 @@ def test_it_answers_and_runs_a_worker(serve: Callable[[], Served], migrated_stat
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_all_of_it_cleanly(serve: Callable[[], Served], migrated_state: State, number: int):
+def test_a_signal_stops_all_of_it_cleanly(serve: Callable[..., Served], migrated_state: State, number: int):
     served = serve()
     wait_until(lambda: workers(migrated_state) == 1)
     served.process.send_signal(number)
@@ -80,7 +97,7 @@ def test_a_signal_stops_all_of_it_cleanly(serve: Callable[[], Served], migrated_
 
 @pytest.mark.soak
 def test_kill_9_of_it_leaves_nothing_running_and_it_starts_again(
-    serve: Callable[[], Served], migrated_state: State
+    serve: Callable[..., Served], migrated_state: State
 ):
     for _ in range(10 if SOAK else 1):
         served = serve()
@@ -90,7 +107,7 @@ def test_kill_9_of_it_leaves_nothing_running_and_it_starts_again(
     assert serve().get("/health")[0] == 200
 
 
-def test_kill_9_of_everything_loses_nothing(serve: Callable[[], Served], migrated_state: State):
+def test_kill_9_of_everything_loses_nothing(serve: Callable[..., Served], migrated_state: State):
     serve()
     assert migrated_state.manage("create_organization", "kept").returncode == 0
     migrated_state.kill_everything()
@@ -98,7 +115,7 @@ def test_kill_9_of_everything_loses_nothing(serve: Callable[[], Served], migrate
     assert migrated_state.ask("SELECT name FROM tenants_organization") == "kept"
 
 
-def test_a_worker_that_died_is_replaced(serve: Callable[[], Served], migrated_state: State):
+def test_a_worker_that_died_is_replaced(serve: Callable[..., Served], migrated_state: State):
     served = serve()
     wait_until(lambda: workers(migrated_state) == 1)
     first = served.child("worker")
@@ -107,7 +124,7 @@ def test_a_worker_that_died_is_replaced(serve: Callable[[], Served], migrated_st
     wait_until(lambda: workers(migrated_state) == 2)  # the dead one's row is pruned later
 
 
-def test_a_database_that_died_is_started_again(serve: Callable[[], Served], migrated_state: State):
+def test_a_database_that_died_is_started_again(serve: Callable[..., Served], migrated_state: State):
     served = serve()
     began = "SELECT pg_postmaster_start_time()::text"
     before = migrated_state.ask(began)
@@ -127,3 +144,15 @@ def test_a_port_in_use_is_one_line(migrated_state: State):
         "Choose another by --port or MIRIX_PORT.\n"
     )
     assert migrated_state.processes() == []
+
+
+def test_a_body_in_chunks_is_taken_within_the_same_bound(serve: Callable[..., Served], migrated_state: State):
+    made = migrated_state.manage("create_api_key", "--organization", "o", "--client", "c", "--json")
+    key = json.loads(made.stdout)["key"]
+    served = serve(MIRIX_MAX_REQUEST_BYTES="1000")
+    message = b'{"session_id": "s", "messages": [{"role": "user", "content": "'
+    status, answer = served.post_in_chunks("/memory/add_sync", key, message, b"hel", b'lo"}]}')
+    assert (status, answer["message"]) == (200, "Accepted. 1 turn stored.")
+    status, answer = served.post_in_chunks("/memory/add_sync", key, message, b"x" * 1000, b'"}]}')
+    assert (status, answer) == (413, {"detail": "The request body is larger than 1000 bytes."})
+    assert migrated_state.ask("SELECT content FROM conversations_conversationmessage") == "hello"
