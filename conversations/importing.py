@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.utils.dateparse import parse_datetime
 
 from conversations.envelope import is_session_id
 from conversations.extraction.content import json_type
-from conversations.intake import import_session, reason_of
+from conversations.intake import Accepted, import_session, reason_of
 from conversations.models import IntakeState
 from conversations.sealing import tell
+from mirix import strict_json
 from mirix.tenants.models import Client
 from mirix.tenants.owners import Owner
 from mirix.text import clean_text, shorten
@@ -29,6 +31,7 @@ FIELDS: tuple[tuple[str, type, bool], ...] = (
     ("messages", list, True),
     ("session_tag", str, False),
     ("filter_tags", dict, False),
+    ("occurred_at", str, False),
 )
 
 
@@ -116,6 +119,7 @@ def _import_line(line: bytes, *, client: Client, owner: Owner, report: ImportRep
             messages=record["messages"],
             session_tag=record.get("session_tag") or "",
             filter_tags=record.get("filter_tags"),
+            occurred_at=_moment(record.get("occurred_at")),
             is_open=is_open,
             quietly=True,
         )
@@ -127,7 +131,7 @@ def _import_line(line: bytes, *, client: Client, owner: Owner, report: ImportRep
         raise BrokenRecord(f"session {session_id}: {reason_of(record=row)}; kept as {row.pk}")
     if session_id != record["session_id"]:
         report.renamed[clean_text(record["session_id"])] = session_id
-    _count(row.report or {}, report, is_unchanged=accepted.is_replay)
+    _count(accepted, report)
 
 
 def _parse(line: bytes) -> dict[str, Any]:
@@ -148,13 +152,25 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 def _decode(line: bytes) -> Any:
     try:
-        return json.loads(line.decode("utf-8-sig"))
+        return strict_json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise BrokenRecord(f"not UTF-8: {error.reason} at byte {error.start}") from error
     except RecursionError as error:
         raise BrokenRecord("nested too deeply") from error
     except ValueError as error:
         raise BrokenRecord(f"not valid JSON: {shorten(str(error), MAX_REASON_CHARS)}") from error
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return when a record says it happened, in UTC, which is meant where no offset stands."""
+    if text is None:
+        return None
+    try:
+        if (moment := parse_datetime(text)) is not None:
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        pass  # the shape of a date, and no date: refused like any other text
+    raise BrokenRecord(f"occurred_at: must be an ISO 8601 date and time, not {shorten(text, 64)!r}")
 
 
 def fitting_session_id(raw: str) -> str:
@@ -166,13 +182,12 @@ def fitting_session_id(raw: str) -> str:
     return f"{kept}-{digest}" if kept else digest
 
 
-def _count(account: dict[str, Any], report: ImportReport, *, is_unchanged: bool) -> None:
+def _count(accepted: Accepted, report: ImportReport) -> None:
+    account, before = accepted.record.report or {}, accepted.before
+    new = Counter(account.get("roles", {})) - Counter(before.get("roles", {}))
     report.sessions += 1
-    if is_unchanged:
-        report.unchanged += 1
-        report.duplicate += account.get("stored", 0) + account.get("duplicate", 0)
-    else:
-        report.turns.update(account.get("roles", {}))
-        report.duplicate += account.get("duplicate", 0)
-        report.truncated += account.get("truncated", 0)
+    report.unchanged += accepted.is_replay
+    report.turns.update(new)
+    report.duplicate += account.get("stored", 0) + account.get("duplicate", 0) - new.total()
+    report.truncated += account.get("truncated", 0) - before.get("truncated", 0)
     report.skipped.update(item["reason"] for item in account.get("skipped", []))

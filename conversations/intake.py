@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError, IntegrityError, transaction
@@ -46,7 +47,9 @@ class Accepted:
     record: IntakeRecord
     answer: dict[str, Any]
     is_replay: bool = False
-    """True when the request had been accepted before, under the same idempotency key."""
+    """True when the request had been accepted before, under the same idempotency key, and nothing is new."""
+    before: dict[str, Any] = field(default_factory=dict)
+    """Of a session that is imported again: what the account of its turns was until now."""
 
 
 def accept(
@@ -200,6 +203,7 @@ def import_session(
     is_open: bool = False,
     session_tag: str = "",
     filter_tags: dict[str, Any] | None = None,
+    occurred_at: datetime | None = None,
     quietly: bool = False,
 ) -> Accepted:
     """Store a whole session at once; it counts as sealed unless `is_open`.
@@ -213,13 +217,17 @@ def import_session(
         session_id=session_id,
         session_tag=session_tag,
         filter_tags=filter_tags,
+        occurred_at=occurred_at,
         history=History.FULL,
     )
     key = f"import-{envelope.body_hash(end_user_id=owner.end_user.pk)}"
     accepted = accept(client=client, owner=owner, envelope=envelope, wait=True, idempotency_key=key)
     record = accepted.record
-    if accepted.is_replay and record.state != IntakeState.STORED:
-        accepted = Accepted(record=replay(record=record), answer=accepted.answer)
+    if accepted.is_replay:
+        before = record.report or {}
+        if record.state != IntakeState.STORED:
+            replay(record=record)
+        accepted = replace(accepted, before=before, is_replay=record.report == before)
     session = find_session(owner=owner, session_id=session_id)
     is_last_word = session is not None and session.last_turn_at == record.created_at
     if session and is_last_word and session.state == SessionState.OPEN and not is_open:

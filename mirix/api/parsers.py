@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Mapping
 from typing import IO, Any
 
@@ -12,6 +10,8 @@ from django.core.exceptions import RequestDataTooBig
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
+
+from mirix import strict_json
 
 TOO_DEEP = "The JSON is nested too deeply."
 
@@ -41,9 +41,7 @@ class StrictJSONParser(BaseParser):
         """Return the JSON value. Raises `ParseError` (400) or `TooLarge` (413)."""
         body = _read(stream, parser_context)
         try:
-            return json.loads(
-                body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_unique_keys
-            )
+            return strict_json.loads(body.decode("utf-8"))
         except UnicodeDecodeError as error:
             raise ParseError(f"The body is not UTF-8: {error.reason} at byte {error.start}.") from error
         except RecursionError as error:
@@ -65,15 +63,3 @@ def _read(stream: IO[bytes], parser_context: Mapping[str, Any] | None) -> bytes:
     if len(body) > limit:
         raise TooLarge
     return body
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice[:64]!r} stands twice in one object")
-    return result

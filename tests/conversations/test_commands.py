@@ -114,6 +114,26 @@ class TestImport:
         report = load(write(session("s-1", HELLO, HI, {"role": "user", "content": "bye"})))
         assert (report["new_turns"], report["duplicate"], report["unchanged"]) == (1, 2, 0)
 
+    def test_again_nothing_is_new_of_a_session_that_nobody_can_read_in_full(self, write):
+        path = write(session("a", HELLO, "what"))
+        assert load(path)["new_turns"] == 1
+        report = load(path)
+        assert (report["new_turns"], report["duplicate"], report["unchanged"]) == (0, 1, 1)
+        assert report["turns"] == {}
+
+    @pytest.mark.parametrize(
+        ("text", "moment"),
+        [
+            ("2026-03-01T09:00:00Z", "2026-03-01T09:00:00+00:00"),
+            ("2026-03-01T09:00:00+02:00", "2026-03-01T07:00:00+00:00"),
+            ("2026-03-01 09:00", "2026-03-01T09:00:00+00:00"),
+        ],
+    )
+    def test_when_it_happened_is_kept_with_the_turns(self, write, text, moment):
+        load(write(session(occurred_at=text)))
+        turns = ConversationMessage.objects.values_list("occurred_at", flat=True)
+        assert [turn.isoformat() for turn in turns] == [moment, moment]
+
     def test_who_waits_for_sealed_sessions_is_told_once(self, write, monkeypatch):
         told: list = []
         monkeypatch.setattr(sealing, "_callbacks", [told.append])
@@ -193,6 +213,27 @@ class TestImport:
                 b'{"session_id": "a", "messages": [1], "filter_tags": []}',
                 "filter_tags: must be an object, not a list",
             ),
+            (
+                b'{"session_id": "a", "messages": [1], "occurred_at": 5}',
+                "occurred_at: must be a string, not a number",
+            ),
+            (
+                b'{"session_id": "a", "messages": [1], "occurred_at": "yesterday"}',
+                "occurred_at: must be an ISO 8601 date and time, not 'yesterday'",
+            ),
+            (
+                b'{"session_id": "a", "messages": [1], "occurred_at": "2026-02-30T00:00:00Z"}',
+                "occurred_at: must be an ISO 8601 date and time, not '2026-02-30T00:00:00Z'",
+            ),
+            (
+                b'{"session_id": "a", "messages": [1], "occurred_at": "0001-01-01T00:00:00+02:00"}',
+                "occurred_at: must be an ISO 8601 date and time, not '0001-01-01T00:00:00+02:00'",
+            ),
+            (
+                b'{"session_id": "a", "messages": [1], "session_id": "b"}',
+                "not valid JSON: the key 'session_id' stands twice in one object",
+            ),
+            (b'{"session_id": "a", "messages": [NaN]}', "not valid JSON: NaN is not JSON"),
         ],
     )
     def test_a_broken_line_is_reported_and_the_rest_goes_on(self, write, line, reason):
