@@ -12,7 +12,7 @@ So a call that fails three times unchanged and never succeeds is given up once a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, pairwise
@@ -61,6 +61,8 @@ class Struggle:
     """Whether no later failure of the series says the same."""
     between: tuple[str, ...] = ()
     """Other tools that succeeded between this call and the fix, in order, each once."""
+    other_success: Call | None = None
+    """The first later success of the tool where none can be another try at this call."""
     instead: Call | None = None
     """The first call of another tool after the last failure of the series, where nothing fixed it."""
 
@@ -93,6 +95,7 @@ def struggles(calls: Sequence[Call]) -> list[Struggle]:
                 overcome=_overcome([call, *later, *([fix] if fix else [])]),
                 is_last_of_message=all(other.message != call.message for other in later),
                 between=_between(calls, call, fix),
+                other_success=None if fix else next(_successes(calls, call), None),
                 instead=None if fix else _instead(calls, series[-1]),
             )
         )
@@ -107,12 +110,16 @@ def _outcome(call: Call, fix: Call | None, so_far: int) -> Outcome:
 
 def _fix(calls: Sequence[Call], failed: Call) -> Call | None:
     """Return the first later success that can be another try at a failed call."""
-    successes = (call for call in calls[failed.position + 1 :] if call.tool == failed.tool and call.succeeded)
-    for call in islice(successes, LOOK_AHEAD):
+    for call in islice(_successes(calls, failed), LOOK_AHEAD):
         known = call.arguments is not None and failed.arguments is not None
         if known and is_related(failed, call):
             return call
     return None
+
+
+def _successes(calls: Sequence[Call], failed: Call) -> Iterator[Call]:
+    later = calls[failed.position + 1 :]
+    return (call for call in later if call.tool == failed.tool and call.succeeded)
 
 
 def _series(calls: Sequence[Call], failed: Call, fix: Call | None) -> list[Call]:

@@ -162,7 +162,7 @@ class _Writer:
             AVOID,
             self._given_up_title(),
             paragraph(
-                f"{self.tool} failed with {said(self.message)}, and no later call of it succeeded",
+                *self._unresolved(),
                 f"It was called with {_arguments(self.call)}",
                 self._named(),
                 self._next_step(),
@@ -173,6 +173,16 @@ class _Writer:
         )
 
     # Titles and sentences
+
+    def _unresolved(self) -> tuple[str, ...]:
+        """Say that nothing resolved the failure; a success at something else teaches no value."""
+        failed, other = f"{self.tool} failed with {said(self.message)}", self.struggle.other_success
+        if other is None:
+            return (f"{failed}, and no later call of it succeeded",)
+        changed = compare(self.call, other)
+        names = listing(list(dict.fromkeys(code(change.name, 40) for change in changed))[:3])
+        how = f", with other values of {names}, left out here" if changed else ""
+        return (failed, f"A later call of it succeeded{how}; whether it was a try at the same is not known")
 
     def _given_up_title(self) -> str:
         if _FORBIDDEN.search(self.message):

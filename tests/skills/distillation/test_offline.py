@@ -389,3 +389,19 @@ def test_a_correction_is_heard_behind_an_offer_of_more_help():
     offer = assistant("It is cancelled. Is there anything else I can help you with?")
     found = lessons(REQUEST, done, offer, user("I didn't ask you to cancel it."))
     assert [lesson.details["pattern"] for lesson in found] == ["user_correction"]
+
+
+def test_a_later_success_at_something_else_is_told_without_its_value():
+    secret = "sk-abcdefghijklmnopqrstuvwxyz123456"
+    (lesson,) = lessons(
+        REQUEST,
+        tool("run_it", {"cmd": "a"}, "Error: bad thing happened"),
+        tool("run_it", {"cmd": f"x {secret}"}, "done"),
+    )
+    assert lesson.details["pattern"] == "given_up"
+    assert lesson.content.startswith(
+        "`run_it` failed with “bad thing happened”. A later call of it succeeded, with other values "
+        "of `cmd`, left out here; whether it was a try at the same is not known. "
+        'It was called with `cmd="a"`.'
+    )
+    assert secret not in str(lesson)
