@@ -45,6 +45,8 @@ class DataCommand(MigrationsRequired):
         """Add `--json` to what the subclass asks for."""
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.add_argument("--json", action="store_true", help="Answer in JSON on standard output.")
+        # Else argparse takes an optional argument for absent as soon as an option stands before it.
+        parser.parse_args = parser.parse_intermixed_args  # type: ignore[method-assign]
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:

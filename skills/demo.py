@@ -7,7 +7,7 @@ that it reviews or nothing, and only while nobody else has done anything in the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -17,9 +17,10 @@ from conversations.intake import import_session
 from conversations.models import Session
 from mirix.tenants.models import Client, Organization
 from mirix.tenants.owners import Owner
-from skills.dream import Watcher, dream
+from skills.dream import dream
 from skills.models import (
     AuthorKind,
+    AutoDreamRun,
     ExperienceStatus,
     ReviewDecision,
     RunTrigger,
@@ -28,7 +29,7 @@ from skills.models import (
     SkillRevision,
 )
 from skills.review.publishing import approve
-from skills.runs import claim
+from skills.runs import claim_when_free, stalled_after
 from skills.selectors.proposals import QUEUE_ORDER, proposals_of
 
 ORGANIZATION = "demo"
@@ -53,17 +54,23 @@ def load_samples(*, client: Client, owner: Owner) -> int:
     return sum(not one.is_replay for one in accepted)
 
 
-def learn(*, owner: Owner, watcher: Watcher | None = None) -> None:
+def learn(*, owner: Owner, tell: Callable[[AutoDreamRun], None] = lambda run: None) -> None:
     """Dream until nothing that is pending leads to a further proposal.
 
-    Raises `OwnerBusy` while another run of the owner is going on.
+    Waits for a run that is going on, long enough to take over that of a process that was killed, and lets
+    `tell` know. Raises `OwnerBusy` when it goes on for longer.
     """
+    patience = 2 * stalled_after().total_seconds()
     for _ in range(MOST_RUNS):
         known = _proposal_count(owner)
-        dream(
-            claim=claim(owner=owner, trigger=RunTrigger.COMMAND, parameters={"last_n_sessions": 50}),
-            watcher=watcher,
+        held = claim_when_free(
+            owner=owner,
+            trigger=RunTrigger.COMMAND,
+            parameters={"last_n_sessions": 50},
+            patience=patience,
+            tell=tell,
         )
+        dream(claim=held)
         pending = SkillExperience.objects.for_owner(owner).filter(status=ExperienceStatus.PENDING)
         if _proposal_count(owner) == known or not pending.exists():
             return
@@ -79,7 +86,9 @@ def approve_most(*, owner: Owner) -> list[Skill]:
     organization = Organization.objects.select_for_update(no_key=True).get(pk=owner.organization.pk)
     if ReviewDecision.objects.filter(organization=organization).exists():
         return []
-    if Session.objects.for_organization(organization).exclude(end_user=owner.end_user).exists():
+    samples = [sample["session_id"] for sample in sample_sessions()]
+    sessions = Session.objects.for_organization(organization)
+    if sessions.exclude(end_user=owner.end_user, session_id__in=samples).exists():
         return []
     waiting = proposals_of(organization=organization).order_by(*QUEUE_ORDER)
     return [

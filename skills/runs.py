@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,6 +31,7 @@ from skills.models import AutoDreamRun, RunState, RunTrigger
 logger = logging.getLogger(__name__)
 
 CLAIM_TRIES = 3
+GLANCE_SECONDS = 0.3
 
 
 class OwnerBusy(Exception):
@@ -143,6 +145,32 @@ def claim(*, owner: Owner, trigger: str, parameters: dict[str, Any] | None = Non
             return RunClaim(owner=owner, run_id=run.pk, fence=1)
         _give_way_or_refuse(owner)
     raise OwnerBusy(AutoDreamRun.objects.for_owner(owner).latest("created_at"))
+
+
+def claim_when_free(
+    *,
+    owner: Owner,
+    trigger: str,
+    parameters: dict[str, Any] | None = None,
+    patience: float,
+    tell: Callable[[AutoDreamRun], None] = lambda run: None,
+) -> RunClaim:
+    """Start a run of `owner` once no other is going on, after at most `patience` seconds of waiting.
+
+    `tell` hears of each run that is waited for, once. Raises `OwnerBusy` when the patience is at an end.
+    """
+    deadline = time.monotonic() + patience
+    told: set[str] = set()
+    while True:
+        try:
+            return claim(owner=owner, trigger=trigger, parameters=parameters)
+        except OwnerBusy as busy:
+            if time.monotonic() >= deadline:
+                raise
+            if busy.run.pk not in told:
+                told.add(busy.run.pk)
+                tell(busy.run)
+        time.sleep(GLANCE_SECONDS)
 
 
 def claim_run(*, run_id: str) -> RunClaim:

@@ -18,10 +18,12 @@ from skills.answers import dream_answer, dry_run_answer, session_results
 from skills.distillation import get_distiller
 from skills.dream import DEFAULT_SESSIONS, Watcher, dream, plan
 from skills.lessons import SessionOutcome, retry_failed
+from skills.management.waiting import waiting_for
 from skills.models import AutoDreamRun, RunTrigger
-from skills.runs import LostRun, OwnerBusy, claim
+from skills.runs import LostRun, OwnerBusy, claim_when_free
 
 INTERRUPTED_STATUS = 130
+DEFAULT_WAIT_SECONDS = 600
 WORDS = {"empty": "nothing worth keeping", "retry": "to be tried again", "dead": "given up"}
 
 
@@ -46,6 +48,13 @@ class DreamCommand(OwnerCommand):
             action="store_true",
             help="sessions that rest after a failure, or were given up, are due now",
         )
+        parser.add_argument(
+            "--wait",
+            type=_seconds,
+            default=DEFAULT_WAIT_SECONDS,
+            metavar="SECONDS",
+            help=f"wait that long for a run that is going on (default: {DEFAULT_WAIT_SECONDS}); 0 refuses",
+        )
         parser.add_argument("--model", default="", help="accepted; the rules that distil need none")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -64,17 +73,28 @@ class DreamCommand(OwnerCommand):
             parameters["model"] = options["model"]
         if not self.evolving:
             parameters["evolving"] = False
-        run = self.run(owner, parameters)
+        self.awaited: list[AutoDreamRun] = []
+        run = self.run(owner, parameters, options["wait"])
         answer = dream_answer(run)
         results = session_results(run)
         lines = [_line(result) for result in results]
-        self.answer(answer | {"results": results}, "\n".join([*lines, answer["message"]]))
+        for other in self.awaited:
+            other.refresh_from_db()
+            lines.append(f"{other.pk}, which went before: {dream_answer(other)['message']}")
+        extra = {"results": results, "waited_for": [other.pk for other in self.awaited]}
+        self.answer(answer | extra, "\n".join([*lines, answer["message"]]))
 
-    def run(self, owner: Owner, parameters: dict[str, Any]) -> AutoDreamRun:
-        """Claim and do the run; what an operator can put right is one line."""
+    def run(self, owner: Owner, parameters: dict[str, Any], patience: float) -> AutoDreamRun:
+        """Claim and do the run, after one that is going on; what an operator can put right is one line."""
         try:
             get_distiller()
-            held = claim(owner=owner, trigger=RunTrigger.COMMAND, parameters=parameters)
+            held = claim_when_free(
+                owner=owner,
+                trigger=RunTrigger.COMMAND,
+                parameters=parameters,
+                patience=patience,
+                tell=self.wait_for,
+            )
             with ProgressBar() as progress:
                 return dream(claim=held, evolving=self.evolving, watcher=progress)
         except ImproperlyConfigured as error:
@@ -88,6 +108,11 @@ class DreamCommand(OwnerCommand):
                 "Interrupted. What was distilled is kept; the same command goes on from there.",
                 returncode=INTERRUPTED_STATUS,
             ) from interrupt
+
+    def wait_for(self, run: AutoDreamRun) -> None:
+        """Say which run is in the way; its sessions are not distilled twice."""
+        self.awaited.append(run)
+        self.say(waiting_for(run))
 
 
 class ProgressBar(Watcher):
@@ -131,6 +156,12 @@ def _sessions(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise ArgumentTypeError(f"{text!r} is not a number of sessions")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    if not text.isascii() or not text.isdigit() or len(text) > 6:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds up to 999999")
+    return float(text)
 
 
 def _line(result: dict[str, Any]) -> str:

@@ -42,7 +42,8 @@ def wait_for(path):
 
 def auto_dream(organization, user):
     try:
-        call_command("auto_dream", organization=organization, user=user, last_n_sessions=99_999)
+        options = {"last_n_sessions": 99_999, "wait": PATIENCE}
+        call_command("auto_dream", organization=organization, user=user, **options)
     except CommandError as error:
         sys.exit(str(error))
 
@@ -54,6 +55,7 @@ def slow(turns, first_seq):
     wait_for(GO)
     return one_lesson(turns, first_seq)
 
+PATIENCE = 600
 distil_by(one_lesson)
 """
 
@@ -100,7 +102,7 @@ def test_of_two_commands_at_once_one_runs(tmp_path):
 
     with command(owner, "distil_by(slow)", go=tmp_path / "go") as first:
         assert first.line() == "asked"
-        with command(owner) as second:
+        with command(owner, "PATIENCE = 0") as second:
             status, _, errors = second.end()
         held = AutoDreamRun.objects.get()
         assert (status, errors.strip()) == (1, f"{owner} is busy: {held.pk} (command) is going on.")

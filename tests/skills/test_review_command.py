@@ -216,3 +216,21 @@ def test_unknown_and_foreign_proposals_are_one_clear_line(owner, stranger, actio
 def test_an_unknown_organization_is_one_clear_line(db):
     with pytest.raises(CommandError, match="unknown organization 'nowhere'"):
         call_command("review", "list", organization="nowhere")
+
+
+@pytest.mark.parametrize("place", [1, 3])
+def test_the_proposal_may_stand_before_the_options_or_behind_them(owner, place):
+    """As the README has it; argparse by itself takes an optional argument behind an option for unknown."""
+    proposal = make_proposal(owner, make_content(name="ask-first"))
+    proposal.experiences.add(make_experience(owner))
+    words = ["approve", "--organization", owner.organization.name]
+    words.insert(place, proposal.pk)
+
+    call_command("review", *words, stdout=io.StringIO())
+
+    assert Skill.objects.get().name == "ask-first"
+
+
+def test_list_takes_no_proposal(owner):
+    with pytest.raises(CommandError, match="`review list` takes no proposal"):
+        review(owner, "list", "rev-1")

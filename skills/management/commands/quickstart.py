@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -21,7 +22,8 @@ from mirix.tenants.keys import create_api_key
 from mirix.tenants.models import ApiKey, Client
 from mirix.tenants.owners import Owner
 from skills import demo
-from skills.models import Skill, SkillExperience, SkillRevision
+from skills.management.waiting import waiting_for
+from skills.models import AutoDreamRun, Skill, SkillExperience, SkillRevision
 from skills.runs import OwnerBusy
 from skills.search.service import search
 from skills.selectors.proposals import QUEUE_ORDER, evidence_of, proposals_of
@@ -45,15 +47,14 @@ class Command(DataCommand):
         """Do all of it; each step finds what an earlier or interrupted run has done."""
         self.console = Console(file=cast("IO[str]", self.stdout), highlight=False)
         call_command("migrate", interactive=False, verbosity=0)
-        password = self._admin_password()
         client, owner = create_missing(
             self, organization=demo.ORGANIZATION, client=demo.CLIENT, user_id=demo.USER_ID
         )
-        key = "" if ApiKey.objects.filter(client=client).exists() else self._new_key(client)
+        password, key = self._credentials(client)
         new = demo.load_samples(client=client, owner=owner)
         self.say(f"{new} sample sessions loaded; learning …" if new else "No new sample sessions.")
         try:
-            demo.learn(owner=owner)
+            demo.learn(owner=owner, tell=self._wait_for)
         except OwnerBusy as busy:
             raise CommandError(f"{busy} Try again when it has ended.") from busy
         approved = demo.approve_most(owner=owner)
@@ -74,9 +75,27 @@ class Command(DataCommand):
         User.objects.create_superuser("admin", password=password)
         return password
 
-    @staticmethod
-    def _new_key(client: Client) -> str:
-        return create_api_key(client=client, actor=Actor.operator())[1]
+    @transaction.atomic
+    def _credentials(self, client: Client) -> tuple[str, str]:
+        """Make the admin's password and the client's key where there is none; return them, else blanks.
+
+        They are told before they are kept: whatever ends this process later, somebody has seen them.
+        """
+        Client.objects.select_for_update(no_key=True).get(pk=client.pk)  # two at once make them once
+        password = self._admin_password()
+        key = (
+            ""
+            if ApiKey.objects.filter(client=client).exists()
+            else create_api_key(client=client, actor=Actor.operator())[1]
+        )
+        if password:
+            self.say(f"Admin: user admin, password {password} (shown in this run only)")
+        if key:
+            self.say(f"API key of {client.name}: {key} (shown in this run only)")
+        return password, key
+
+    def _wait_for(self, run: AutoDreamRun) -> None:
+        self.say(waiting_for(run))
 
     @staticmethod
     def _answer(owner: Owner, *, new: int, approved: list[Skill]) -> dict[str, Any]:
@@ -106,7 +125,13 @@ class Command(DataCommand):
         self.console.rule(f"{len(waiting)} proposals wait for your review")
         for proposal in waiting:
             self.console.print(self._panel(proposal, proposal, proposal.get_action_display().lower()))
-        self._show_search(owner)
+        if skills:
+            self._show_search(owner)
+        else:
+            self.console.print(
+                "Nothing is published: this organization is in use, so a person decides. Approve "
+                "proposals in the admin, and search finds them."
+            )
         self._show_next(owner, client, password=password, key=key, port=port)
 
     def _panel(self, content: Skill | SkillRevision, revision: SkillRevision, note: str) -> Panel:
@@ -146,11 +171,11 @@ class Command(DataCommand):
         self.console.rule("Next")
         self.console.print(f"Review what waits:  http://127.0.0.1:{port}/admin/", soft_wrap=True)
         if password:
-            self.console.print(f"  user admin, password {password} (shown this once)", soft_wrap=True)
+            self.console.print(f"  user admin, password {password} (shown in this run only)", soft_wrap=True)
         else:
             self.console.print("  user admin; forgotten password: ./run changepassword admin")
         if key:
-            self.console.print(f"API key of {client.name}: {key} (shown this once)", soft_wrap=True)
+            self.console.print(f"API key of {client.name}: {key} (shown in this run only)", soft_wrap=True)
         else:
             self.console.print(
                 f"A new API key: ./run create_api_key --organization {owner.organization.name}"

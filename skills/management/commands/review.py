@@ -38,6 +38,8 @@ class Command(OrganizationCommand):
         """Do what was asked; whatever review refuses is one line."""
         organization = self.organization(options)
         if options["action"] == "list":
+            if options["revision"]:
+                raise CommandError("`review list` takes no proposal; `review show` shows one")
             self.list_queue(organization, options["limit"])
             return
         revision = self.revision(organization, options["revision"])

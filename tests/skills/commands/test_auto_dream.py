@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from conversations.models import Session
 from skills import dream as dreaming
+from skills import runs
 from skills.evolution.types import EvolutionReport
 from skills.management import dreaming as door
 from skills.models import AutoDreamRun, SkillExperience
@@ -47,6 +48,31 @@ def sealed(owner, content: str, session_id: str) -> Session:
     return make_session(owner, [{"role": "user", "content": content}], session_id=session_id)
 
 
+def test_it_waits_for_a_run_that_goes_on_and_says_what_that_one_did(capsys, owner, monkeypatch):
+    """The worker may have begun by itself, as after an import while `serve` runs."""
+    sealed(owner, "No.", "s-1")
+    other = claim(owner=owner, trigger="automatic")
+    monkeypatch.setattr(runs.time, "sleep", lambda _: dreaming.dream(claim=other))
+
+    answer = json.loads(run(capsys, owner, "--json"))
+
+    assert answer["waited_for"] == [other.run_id]
+    assert answer["sessions"] == {"distilled": 0, "empty": 0, "retry": 0, "dead": 0}
+    assert Session.objects.get().state == "distilled"
+    assert SkillExperience.objects.count() == 1
+
+
+def test_it_tells_a_person_which_run_went_before(capsys, owner, monkeypatch):
+    sealed(owner, "No.", "s-1")
+    other = claim(owner=owner, trigger="automatic")
+    monkeypatch.setattr(runs.time, "sleep", lambda _: dreaming.dream(claim=other))
+
+    first, before, _ = run(capsys, owner).splitlines()
+
+    assert first.startswith(f"{other.run_id} (automatic) is going on; waiting until it ends")
+    assert before == f"{other.run_id}, which went before: 1 session distilled into 1 experience."
+
+
 def test_it_says_what_became_of_each_session(capsys, owner, settings):
     settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 1
     for content, session_id in (("No.", "s-1"), ("dull", "s-2"), ("odd", "s-3")):
@@ -69,6 +95,7 @@ def test_for_machines_it_is_one_document(capsys, owner):
     answer = json.loads(run(capsys, owner, "--json", "--last-n-sessions", "50"))
 
     finished = AutoDreamRun.objects.get()
+    assert answer.pop("waited_for") == []
     results = answer.pop("results")
     assert results == [{"session_id": "s-1", "verdict": "ok", "experiences": 1, "error": ""}]
     assert answer == {
@@ -181,10 +208,15 @@ class TestRefusals:
     def test_a_busy_owner(self, owner):
         held = claim(owner=owner, trigger="automatic")
 
-        told = self.refusal(f"--organization={owner.organization.name}", "--user=alice")
+        told = self.refusal(f"--organization={owner.organization.name}", "--user=alice", "--wait=0")
 
         assert told == f"{owner} is busy: {held.run_id} (automatic) is going on."
         assert AutoDreamRun.objects.count() == 1
+
+    def test_a_wrong_patience(self, owner):
+        told = self.refusal(f"--organization={owner.organization.name}", "--user=alice", "--wait=soon")
+
+        assert "'soon' is not a number of seconds" in told
 
     def test_a_distiller_that_is_not_there(self, owner, monkeypatch):
         def no_distiller() -> None:

@@ -14,9 +14,10 @@ from conversations.models import ConversationMessage, Session
 from mirix.tenants.models import ApiKey, EndUser, Organization
 from mirix.tenants.owners import Owner
 from mirix.tenants.selectors import find_principal
-from skills import demo
-from skills.models import ReviewDecision, RevisionState, Skill, SkillExperience, SkillRevision
+from skills import demo, runs
+from skills.models import ReviewDecision, RevisionState, RunState, Skill, SkillExperience, SkillRevision
 from skills.review.publishing import reject
+from skills.runs import claim
 from tests.factories import make_owner, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -130,3 +131,42 @@ def test_it_touches_no_other_organization():
 
     assert {row.organization for row in Skill.objects.all()} == {demo_owner().organization}
     assert SkillExperience.objects.for_owner(stranger).count() == 0
+
+
+def test_sessions_that_are_not_samples_are_left_to_a_person():
+    """Also under the demonstration's own user: what is real is not published by a stand-in."""
+    organization = Organization.objects.create(name=demo.ORGANIZATION)
+    make_session(make_owner(organization, demo.USER_ID), [{"role": "user", "content": "hello"}])
+
+    printed = quickstart()
+
+    assert not ReviewDecision.objects.exists()
+    assert not Skill.objects.exists()
+    assert "Nothing is published: this organization is in use, so a person decides." in " ".join(
+        printed.split()
+    )
+
+
+def test_what_is_shown_once_is_shown_before_anything_can_go_wrong(monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def die(**_: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr(demo, "learn", die)
+    out = StringIO()
+    with pytest.raises(Killed):
+        call_command("quickstart", "--no-serve", stdout=out, stderr=StringIO())
+
+    password = re.search(r"user admin, password (\S+)", out.getvalue()).group(1)
+    assert authenticate(username="admin", password=password) is not None
+    assert find_principal(key=re.search(r"(mx_\S+)", out.getvalue()).group(1)) is not None
+
+
+def test_it_waits_for_the_run_of_another(monkeypatch):
+    organization = Organization.objects.create(name=demo.ORGANIZATION)
+    held = claim(owner=make_owner(organization, demo.USER_ID), trigger="automatic")
+    monkeypatch.setattr(runs.time, "sleep", lambda _: held.end(RunState.FINISHED))
+
+    assert len(json.loads(quickstart("--json"))["proposals"]) == demo.LEFT_TO_THE_NEWCOMER
