@@ -8,6 +8,7 @@ view of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.contrib import admin
@@ -16,7 +17,7 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
-from django.template.response import TemplateResponse
+from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
@@ -28,6 +29,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from unfold.sites import UnfoldAdminSite
 from unfold.views import ChangeList as ThemedChangeList
 
+from mirix.revealing import reveal
 from mirix.templatetags.mirix_admin import coded
 from mirix.tenants.models import Organization
 from mirix.tenants.querysets import organization_id_of
@@ -66,6 +68,27 @@ def two_lines(first: str, second: str) -> str:
 _pages_only = require_http_methods(["GET", "HEAD", "POST"])
 
 
+def _reveal(response: HttpResponse) -> None:
+    if response.get("Content-Type", "").startswith("text/html"):
+        html = response.content.decode(response.charset)
+        response.content = reveal(html).encode(response.charset)
+
+
+def _revealing(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Let no page of a view hide a character of what it shows."""
+
+    @wraps(view)
+    def revealed(*args: Any, **kwargs: Any) -> HttpResponse:
+        response = view(*args, **kwargs)
+        if isinstance(response, SimpleTemplateResponse):
+            response.add_post_render_callback(_reveal)
+        else:
+            _reveal(response)
+        return response
+
+    return revealed
+
+
 class AdminSite(UnfoldAdminSite):
     """The admin of this project."""
 
@@ -73,7 +96,7 @@ class AdminSite(UnfoldAdminSite):
 
     def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
         """Let a page be read and posted to; Django would take any other method for a GET."""
-        return _pages_only(super().admin_view(view, cacheable))
+        return _pages_only(super().admin_view(_revealing(view), cacheable))
 
     @method_decorator(_pages_only)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

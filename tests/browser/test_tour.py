@@ -295,3 +295,21 @@ def test_pages_fit_their_window(scheme, width, owner, screen: OpenScreen):
         here.open(path)
         here.keep(f"{name}-{scheme}-{width}")
         assert here.overflow() <= 0, path
+
+
+def test_a_text_that_turns_around_is_shown_in_the_order_it_is_stored(owner, screen: OpenScreen):
+    hiding = proposal(owner, "pay", rationale="See \u202egnihtemos.")
+    here = screen(make_member(owner.organization)).open(page_of(hiding))
+    lead = here.page.locator(".mx-lead")
+    assert lead.inner_text() == "See \\u202egnihtemos."
+    chip = lead.locator(".mx-hidden").bounding_box()
+    # The letters after the chip run from left to right: the first stands left of the last.
+    first, last = lead.evaluate(
+        """lead => [0, 8].map(at => {
+            const range = document.createRange();
+            range.setStart(lead.lastChild, at);
+            range.setEnd(lead.lastChild, at + 1);
+            return range.getBoundingClientRect().left;
+        })"""
+    )
+    assert chip["x"] < first < last

@@ -1,0 +1,48 @@
+"""Hidden characters in a finished page: each is shown, and nothing else of the page changes."""
+
+from __future__ import annotations
+
+from html import escape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirix.revealing import reveal
+from mirix.text import HIDDEN
+
+OVERRIDE = '<span class="mx-hidden" title="U+202E RIGHT-TO-LEFT OVERRIDE">\\u202e</span>'
+
+
+def test_a_page_without_any_is_returned_as_it_is():
+    page = "<!doctype html><title>Überraschung</title><p title='x > y'>a < b &amp; שלום 👩‍👩‍👧</p>"
+    assert reveal(page) is page
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        ("<p>\u202egnihtemos</p>", f"<p>{OVERRIDE}gnihtemos</p>"),
+        ("a < \u202eb", f"a < {OVERRIDE}b"),
+        (
+            "<td>a\x07</td>",
+            '<td>a<span class="mx-hidden" title="U+0007 control character">\\u0007</span></td>',
+        ),
+        ("<title>\u202ex</title>", "<title>\\u202ex</title>"),
+        ('<option value="\u202ex">\u202ex</option>', '<option value="\u202ex">\\u202ex</option>'),
+        ('<a title="> \u202ex" href="/">y</a>', '<a title="> \\u202ex" href="/">y</a>'),
+        ('<input value="\u202ex" aria-label="\u202ex">', '<input value="\u202ex" aria-label="\\u202ex">'),
+        ("<textarea>\u202e<b></textarea>", "<textarea>\u202e<b></textarea>"),
+        ("<script>a<b;'\u202e'</script>\u202e", f"<script>a<b;'\u202e'</script>{OVERRIDE}"),
+        ("<!-- \u202e > -->", "<!-- \u202e > -->"),
+    ],
+)
+def test_where_a_character_stands(page: str, shown: str):
+    assert reveal(page) == shown
+
+
+@given(st.text(alphabet=st.sampled_from("a<>&\"'\u202e\u2066\u200b\x85\U000e0041 \n\r"), max_size=60))
+def test_no_text_hides_a_character(text: str):
+    page = reveal(f'<p class="x">{escape(text)}</p>')
+    assert not HIDDEN.search(page)
+    assert page.count('class="mx-hidden"') == len(HIDDEN.findall(text))
