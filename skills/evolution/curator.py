@@ -288,7 +288,7 @@ class _Evolution:
             action="edit" if skill else "create",
             author_kind=self.proposer.name,
             experiences=experiences,
-            rationale=operation.rationale,
+            rationale=_rationale(operation, experiences, open_revision),
             run=run,
         )
 
@@ -341,6 +341,17 @@ class _Evolution:
         self.proposed.pop(key, None)
         self.published.pop(key, None)
         (self.published if skill else self.proposed)[key] = revision.pk
+
+
+def _rationale(operation: Operation, added: Sequence[SkillExperience], amended: SkillRevision | None) -> str:
+    """Return why a revision is proposed; for one that carries on an open one, what supports it in all."""
+    if amended is None:
+        return operation.rationale
+    sessions = {row.pk: row.session_id for row in [*amended.experiences.all(), *added]}
+    origins = len(set(sessions.values()))
+    origin = "1 session" if origins == 1 else f"{origins} sessions"
+    support = f"{len(sessions)} lessons from {origin} support this proposal in all."
+    return f"{support} Added now: {operation.rationale}"
 
 
 def _turned_into_edit(operation: Operation, near: SkillView) -> Operation:

@@ -133,6 +133,10 @@ def test_a_new_lesson_amends_the_open_proposal(owner, held):
     assert later in amended.experiences.all()
     assert "“balance is not enough”" in amended.instructions
     assert "“card has expired”" in amended.instructions
+    assert amended.rationale == (
+        "2 lessons from 2 sessions support this proposal in all. "
+        "Added now: 1 lesson from 1 session about pay order."
+    )
     assert SkillRevision.objects.get(pk=first).state == RevisionState.SUPERSEDED
 
 
