@@ -12,16 +12,17 @@ from collections.abc import Iterable, Sequence
 
 from mirix.text import shorten, slugify
 from skills.content import MAX_NAME_CHARS, MAX_TRIGGERS
-from skills.distillation.wording import code, listing, said
+from skills.distillation.wording import code, listing, said, sentence
 from skills.evolution.facts import Facts, topic_parts
 from skills.evolution.general import GAP, leans_on_context, phrases_in
 from skills.evolution.page import quoted
-from skills.evolution.points import is_failed_call
+from skills.evolution.points import is_failed_call, learned
 from skills.evolution.types import ExperienceView
 from skills.evolution.words import content_words
 
 MAX_DESCRIBED_ERRORS = 4
 MAX_DESCRIPTION_CHARS = 900
+MAX_OPENING_CHARS = 400
 MAX_PHRASES = 5
 MAX_FOREIGN_PHRASES = 2
 MAX_TRIGGER_CHARS = 160
@@ -52,8 +53,7 @@ def describe(topic: str, experiences: Sequence[ExperienceView]) -> str:
     requests = phrases_of(topic, experiences)
     if kind == "tool":
         tool = code(name, 80)
-        lesson = "what to do about its errors" if errors else "how users want it done"
-        what = f"How to call {tool} so that it succeeds: what to mind before the call and {lesson}."
+        what = _opening(tool, experiences)
         occasions = [f"when you call {tool}"]
     else:
         subject = words_of_topic(topic) or "this task"
@@ -65,6 +65,22 @@ def describe(topic: str, experiences: Sequence[ExperienceView]) -> str:
         ending = listing((quoted(error) for error in errors[:MAX_DESCRIBED_ERRORS]), "or")
         occasions.append(f"when {'it' if kind == 'tool' else 'a tool'} answers {ending}")
     return shorten(f"{what} Use {listing(occasions, 'or')}.", MAX_DESCRIPTION_CHARS)
+
+
+def _opening(tool: str, experiences: Sequence[ExperienceView]) -> str:
+    """Return what was learned about calling a tool, in one sentence."""
+    beforehand, refused = learned(experiences)
+    about_errors = listing(refused, "or")
+    if beforehand:
+        otherwise = f"; when it refuses, {about_errors}" if refused else ""
+        text = f"Call {tool} right the first time: {listing(beforehand)}{otherwise}"
+    elif refused:
+        text = f"When {tool} refuses, {about_errors}"
+    elif errors_of(experiences):
+        text = f"Know the errors of {tool} before you call it"
+    else:
+        text = f"Call {tool} as users want it done"
+    return sentence(shorten(text, MAX_OPENING_CHARS))
 
 
 def widen_description(description: str, experiences: Sequence[ExperienceView]) -> str:

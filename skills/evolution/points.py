@@ -218,6 +218,48 @@ def _of_words(experience: ExperienceView) -> Iterator[Point]:
     yield Pitfall(text) if experience.experience_type == "worth_avoiding" else Step(text)
 
 
+# What a description opens with
+
+MAX_LEARNED = 3
+
+
+def learned(experiences: Sequence[ExperienceView]) -> tuple[list[str], list[str]]:
+    """Return what was learned about calling a tool: for any call, and for one that was refused.
+
+    At most three clauses each, what helped in most sessions first.
+    """
+    sessions: dict[tuple[bool, str], set[str]] = defaultdict(set)
+    for experience in experiences:
+        for item in _learned(experience):
+            sessions[item].add(experience.session_id)
+    # What helped says more than what to look at.
+    ranked = sorted(sessions, key=lambda item: (item[1].startswith("check "), -len(sessions[item])))
+    beforehand = [clause for always, clause in ranked if always]
+    refused = [clause for always, clause in ranked if not always]
+    return beforehand[:MAX_LEARNED], refused[:MAX_LEARNED]
+
+
+def _learned(experience: ExperienceView) -> Iterator[tuple[bool, str]]:
+    """Yield (holds for any call, what to do)."""
+    facts = Facts.of(experience)
+    match facts.pattern:
+        case "changed_arguments" if is_failed_call(facts) and is_formal(facts.telling):
+            yield True, remedy(facts.telling, facts.raw_error)
+        case "self_correction" if facts.changes and facts.tool and is_formal(facts.changes):
+            yield True, remedy(facts.changes, "")
+        case "retried_call" if is_failed_call(facts) and facts.between:
+            yield True, f"call {listing(code(name) for name in facts.between[-3:])} first"
+        case "user_correction" if facts.changes:
+            names = listing(dict.fromkeys(code(leaf_name(item.argument), 60) for item in facts.changes[:3]))
+            yield True, f"take {names} from the user's own words"
+        case _:
+            for point in points(experience):
+                if isinstance(point, SayBack):
+                    yield True, "say back what you understood"
+                elif isinstance(point, Remedy) and not point.is_advice_to_wait:
+                    yield False, point.clause
+
+
 # What several experiences say together
 
 

@@ -34,8 +34,8 @@ def test_a_skill_about_a_tool():
     assert content == Content(
         name="pay-order",
         description=(
-            "How to call `pay_order` so that it succeeds: "
-            "what to mind before the call and what to do about its errors. "
+            "Call `pay_order` right the first time: pass `amount` as a number; "
+            "when it refuses, use a `credit_card_…` as `method`. "
             "Use when you call `pay_order`, for requests such as “change the payment of my order” "
             "or when it answers “balance is not enough” or “amount must be a number”."
         ),
@@ -55,6 +55,15 @@ def test_a_skill_about_a_tool():
             "balance is not enough",
             "amount must be a number",
         ],
+    )
+
+
+def test_a_description_opens_with_what_most_sessions_learned():
+    economy, priority = ("cabin", "first", "economy"), ("cabin", "first", "priority")
+    rows = [failed("cabin is full", economy), *(failed("cabin is full", priority) for _ in range(2))]
+    assert create(*rows).description == (
+        "When `pay_order` refuses, set `cabin` to `priority` or set `cabin` to `economy`. "
+        "Use when you call `pay_order` or when it answers “cabin is full”."
     )
 
 
