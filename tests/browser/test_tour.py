@@ -160,6 +160,7 @@ def test_the_queue_is_worked_off_by_keys(owner, screen: OpenScreen):
     for key, there in (("j", second), ("j", third), ("j", first), ("k", third), ("k", second)):
         here.page.keyboard.press(key)
         here.page.wait_for_url(f"**{page_of(there)}")
+    expect(here.page.locator(".mx-btn--arming")).to_have_count(0)
     here.page.keyboard.press("a")
     here.page.wait_for_url(f"**{page_of(third)}")
     here.page.keyboard.press("r")
@@ -313,3 +314,32 @@ def test_a_text_that_turns_around_is_shown_in_the_order_it_is_stored(owner, scre
         })"""
     )
     assert chip["x"] < first < last
+
+
+def test_a_key_decides_only_what_was_in_sight_for_a_moment(owner, screen: OpenScreen):
+    first, second, third = (
+        proposal(owner, name, weight) for name, weight in (("1", 0.9), ("2", 0.7), ("3", 0.5))
+    )
+    here = screen(make_member(owner.organization))
+    # The clock is ours: the page is as old as it is told to be.
+    here.page.clock.install()
+    here.open(page_of(first))
+    arming = here.page.locator(".mx-btn--arming")
+    here.page.clock.run_for(1600)
+    expect(arming).to_have_count(0)
+    here.page.keyboard.press("a")
+    here.page.wait_for_url(f"**{page_of(second)}")
+    expect(arming).to_have_text("Approve and publish 0.1.0 a")
+    for _ in range(3):  # each press that comes too early starts the moment over
+        here.page.clock.run_for(700)
+        here.page.keyboard.press("a")
+    here.page.clock.run_for(1400)
+    expect(arming).to_have_count(1)
+    assert path_of(here.page.url) == page_of(second)
+    assert set(SkillRevision.objects.filter(state="proposed")) == {second, third}
+    here.page.clock.run_for(200)
+    here.page.keyboard.press("a")
+    here.page.wait_for_url(f"**{page_of(third)}")
+    here.page.get_by_role("button", name="Approve and publish").click()  # the mouse need not wait
+    expect(here.page.get_by_text("Nothing waits for you")).to_be_visible()
+    assert not SkillRevision.objects.filter(state="proposed").exists()
