@@ -199,7 +199,7 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["mirix.api.throttles.RouteThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["mirix.api.parsers.StrictJSONParser"],
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_FILTER_BACKENDS": ["mirix.api.filters.StrictFilterBackend"],
     "DEFAULT_PAGINATION_CLASS": "mirix.api.pagination.RecentFirstPagination",
     "DEFAULT_METADATA_CLASS": None,  # the schema describes the routes, not OPTIONS
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",

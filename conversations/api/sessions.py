@@ -9,7 +9,6 @@ from django.http import Http404
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import generics, serializers, viewsets
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -20,7 +19,8 @@ from conversations.models import ConversationMessage, Session, SessionState, Ses
 from conversations.sealing import close_session
 from conversations.selectors import find_session, sessions_of, turns_of
 from mirix.api.authentication import principal_of
-from mirix.api.filters import UserIdFilter
+from mirix.api.filters import TrueOrFalseFilter, UserIdFilter
+from mirix.api.pagination import StrictCursorPagination
 from mirix.tenants.models import Permission
 from mirix.text import clean_text
 
@@ -104,8 +104,8 @@ class TurnFilter(filters.FilterSet):
     """What a list of turns can be narrowed by."""
 
     role = filters.MultipleChoiceFilter(choices=TurnRole.choices)
-    is_error = filters.BooleanFilter()
-    truncated = filters.BooleanFilter()
+    is_error = TrueOrFalseFilter()
+    truncated = TrueOrFalseFilter()
     tool_name = filters.CharFilter()
 
     class Meta:
@@ -113,13 +113,12 @@ class TurnFilter(filters.FilterSet):
         fields: list[str] = []
 
 
-class InOrderPagination(CursorPagination):
+class InOrderPagination(StrictCursorPagination):
     """The turns of a session from its start; the sequence number is unique in it and never changes."""
 
     ordering = ("seq",)
     page_size = 100
     max_page_size = 500
-    page_size_query_param = "limit"
 
 
 def session_to_read(request: Request, session_id: str) -> Session:
@@ -171,6 +170,7 @@ class TurnListView(generics.ListAPIView):
     serializer_class = TurnSerializer
     filterset_class = TurnFilter
     pagination_class = InOrderPagination
+    more_parameters = ("user_id",)
 
     def get_queryset(self) -> QuerySet[ConversationMessage]:
         """Return the session's turns in their order."""

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers, viewsets
 
 from mirix.api.authentication import principal_of
-from mirix.api.filters import UserIdFilter
+from mirix.api.filters import TrueOrFalseFilter, UserIdFilter
 from skills.models import ExperienceStatus, ExperienceType, SignalType, SkillExperience
 from skills.selectors.experiences import experiences_of
 
@@ -65,8 +65,8 @@ class ExperienceFilter(filters.FilterSet):
     experience_type = filters.ChoiceFilter(choices=ExperienceType.choices)
     signal_type = filters.ChoiceFilter(choices=SignalType.choices)
     status = filters.ChoiceFilter(choices=ExperienceStatus.choices)
-    verified = filters.BooleanFilter()
-    quarantined = filters.BooleanFilter()
+    verified = TrueOrFalseFilter()
+    quarantined = TrueOrFalseFilter()
     created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
     created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -87,11 +88,28 @@ class SearchQuery(serializers.Serializer):
         default=False, help_text="Add to each row its rank and score per lane, and the matched terms."
     )
 
+    def validate_start_date(self, value: str) -> str:
+        """Refuse what is no date, though none is used here: a caller that sends it means something else."""
+        return _checked_date(value)
+
+    def validate_end_date(self, value: str) -> str:
+        """Refuse what is no date."""
+        return _checked_date(value)
+
     def validate_similarity_threshold(self, value: float) -> float:
         """Refuse what is not a number, which no bound catches."""
         if math.isnan(value):
             raise serializers.ValidationError("A valid number is required.")
         return value
+
+
+def _checked_date(value: str) -> str:
+    try:
+        if value:
+            datetime.fromisoformat(value)
+    except ValueError as error:
+        raise serializers.ValidationError("Must be an ISO 8601 date, or date and time.") from error
+    return value
 
 
 class OwnerSearchQuery(SearchQuery):

@@ -81,6 +81,7 @@ class SkillViewSet(viewsets.ReadOnlyModelViewSet):
 class RevisionFilter(filters.FilterSet):
     """What a skill's past can be narrowed by."""
 
+    user_id = UserIdFilter()
     state = filters.ChoiceFilter(choices=RevisionState.choices)
 
     class Meta:

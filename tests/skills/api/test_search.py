@@ -170,6 +170,8 @@ def test_an_empty_query_returns_the_newest_first(read_api, owner):
         ({"limit": "0"}, "limit"),
         ({"limit": "101"}, "limit"),
         ({"limit": "ten"}, "limit"),
+        ({"start_date": "garbage"}, "start_date"),
+        ({"end_date": "2026-02-30"}, "end_date"),
         ({"filter_tags": "{"}, "filter_tags"),
         ({"filter_tags": "[]"}, "filter_tags"),
         ({"filter_tags": "[" * 3_000}, "filter_tags"),
