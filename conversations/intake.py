@@ -31,7 +31,14 @@ QUEUE = "intake"
 OVERDUE_BATCH = 500
 MAX_REASON_CHARS = 100
 NO_SESSION = "no session_id: nothing is learned from it"
-EMPTY_REPORT: dict[str, Any] = {"stored": 0, "truncated": 0, "duplicate": 0, "skipped": [], "roles": {}}
+EMPTY_REPORT: dict[str, Any] = {
+    "stored": 0,
+    "truncated": 0,
+    "duplicate": 0,
+    "skipped": [],
+    "omitted": {},
+    "roles": {},
+}
 
 logger = logging.getLogger(__name__)
 

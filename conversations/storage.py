@@ -141,6 +141,7 @@ def _not_yet_read(record: IntakeRecord, extraction: Extraction) -> Extraction:
     return Extraction(
         turns=[turn for turn in extraction.turns if turn.index in left],
         skipped=[item for item in extraction.skipped if item.index in left],
+        left_out={index: kinds for index, kinds in extraction.left_out.items() if index in left},
     )
 
 
@@ -218,11 +219,14 @@ def _report(record: IntakeRecord, extraction: Extraction, turns: Sequence[Turn])
     roles.update(turn.role for turn in turns)
     skipped = [item for item in before.get("skipped", []) if not item.get("unreadable")]
     skipped += [_skipped_entry(item) for item in extraction.skipped]
+    omitted = Counter(before.get("omitted", {}))
+    omitted.update(extraction.omitted_from({turn.index for turn in turns}))
     return {
         "stored": before.get("stored", 0) + len(turns),
         "truncated": before.get("truncated", 0) + sum(turn.truncated for turn in turns),
         "duplicate": before.get("duplicate", 0) + len(extraction.turns) - len(turns),
         "skipped": sorted(skipped, key=lambda item: item["index"]),
+        "omitted": dict(omitted),
         "roles": dict(roles),
     }
 

@@ -46,6 +46,7 @@ EXAMPLE_TURNS = {
     "truncated": 0,
     "duplicate": 0,
     "skipped": [{"index": 0, "reason": "system message"}],
+    "omitted": {},
     "roles": {"user": 1, "assistant": 1, "tool": 1},
 }
 EXAMPLE_ANSWER = {
@@ -155,6 +156,11 @@ class TurnsReportSerializer(serializers.Serializer):
     truncated = serializers.IntegerField()
     duplicate = serializers.IntegerField()
     skipped = SkippedSerializer(many=True)
+    omitted = serializers.DictField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="How many texts of which kind (reasoning, …) are left out of messages with turns.",
+    )
     roles = serializers.DictField(child=serializers.IntegerField())
 
 

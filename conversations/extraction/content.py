@@ -19,38 +19,35 @@ DATA_URL = re.compile(r"data:(?P<type>[^;,]*)(?P<options>[^,]*),(?P<data>.*)", r
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """What a message's content says."""
+    """What content without any tool activity says."""
 
     text: str = ""
     unknown: tuple[str, ...] = ()
     """Types of parts that nobody here knows; a marker stands for each in the text."""
-    has_reasoning: bool = False
-    is_readable: bool = False
-    """True when there is more in the text than markers."""
 
 
 def read_content(content: Any) -> Content:
     """Read a string, a part, a list of parts or nothing; everything else is an unknown part."""
-    parts = content if isinstance(content, list) else [content]
     texts: list[str] = []
     unknown: list[str] = []
-    readable = reasoning = False
-    for part in parts:
-        kind = _kind(part)
+    for part in content if isinstance(content, list) else [content]:
+        kind = kind_of(part)
         if kind in REASONING_TYPES:
-            reasoning = True
-        elif (text := _read_part(part, kind)) is None:
+            continue
+        if (text := read_part(part, kind)) is None:
             unknown.append(kind)
-            texts.append(f"[unknown content part “{kind}”, left out]")
+            texts.append(marker(kind))
         elif text:
-            readable = readable or not text.isspace()
             texts.append(text)
-    return Content(
-        text="\n".join(texts), unknown=tuple(unknown), has_reasoning=reasoning, is_readable=readable
-    )
+    return Content(text="\n".join(texts), unknown=tuple(unknown))
 
 
-def _kind(part: Any) -> str:
+def marker(kind: str) -> str:
+    """Return what stands for a part that nobody here knows."""
+    return f"[unknown content part “{kind}”, left out]"
+
+
+def kind_of(part: Any) -> str:
     """Return what a part calls itself; for a part without a type, what it looks like."""
     if part is None or isinstance(part, str):
         return "text"
@@ -62,7 +59,7 @@ def _kind(part: Any) -> str:
     return "text" if isinstance(part.get("text"), str) else "object without a type"
 
 
-def _read_part(part: Any, kind: str) -> str | None:
+def read_part(part: Any, kind: str) -> str | None:
     """Return the text of one part; None when it cannot be read."""
     if part is None or isinstance(part, str):
         return part or ""
@@ -149,7 +146,7 @@ def as_text(content: Any) -> Content:
     read = read_content(content)
     if not read.unknown:
         return read
-    return Content(text=json.dumps(content, ensure_ascii=False), is_readable=True)
+    return Content(text=json.dumps(content, ensure_ascii=False))
 
 
 PARTS: dict[str, Callable[[dict[str, Any]], str | None]] = {

@@ -9,21 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from conversations.extraction.calls import Call, label, make_call
-from conversations.extraction.content import Content, as_text, json_type, read_content
+from conversations.extraction.content import json_type
 from conversations.extraction.errors import reports_error
-from conversations.extraction.reading import (
-    DEVELOPER,
-    EMPTY,
-    REASONING,
-    SYSTEM,
-    Draft,
-    Family,
-    Omission,
-    unreadable,
-)
+from conversations.extraction.reading import Family, Reading
+from conversations.extraction.types import Role
 
 ROLES = "system, developer, user, assistant, tool or function"
-MAX_KINDS_NAMED = 5
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
 
 
@@ -32,31 +23,35 @@ def matches(message: dict[str, Any]) -> bool:
     return "role" in message
 
 
-def read(message: dict[str, Any]) -> list[Draft] | Omission:
-    """Return the one turn of a message, or why there is none."""
+def read(message: dict[str, Any], reading: Reading) -> None:
+    """Read a message by its role."""
     role = message["role"]
     match role.strip().lower() if isinstance(role, str) else role:
         case "system":
-            return SYSTEM
+            reading.omit("system")
         case "developer":
-            return DEVELOPER
+            reading.omit("developer")
         case "user":
-            return _read_speech(message, "user")
+            _read_speech(message, reading, "user")
         case "assistant" | "agent":
-            return _read_speech(message, "assistant")
+            _read_speech(message, reading, "assistant")
         case "tool" | "function":
-            return [_read_result(message)]
-    shown = f"unknown role “{role[:64]}”" if isinstance(role, str) else f"the role is {json_type(role)}"
-    return unreadable(f"{shown}; expected {ROLES}")
+            _read_result(message, reading)
+        case _:
+            shown = (
+                f"unknown role “{role[:64]}”" if isinstance(role, str) else f"the role is {json_type(role)}"
+            )
+            reading.fault(f"{shown}; expected {ROLES}")
 
 
-def _read_speech(message: dict[str, Any], role: Any) -> list[Draft] | Omission:
-    content = read_content(message.get("content"))
-    calls = read_calls(message)
-    texts = [content.text, *_spoken_elsewhere(message)]
-    if not calls and not content.is_readable and len(texts) == 1:
-        return _nothing_to_read(message, content)
-    return [Draft(role=role, text="\n".join(text for text in texts if text), calls=calls)]
+def _read_speech(message: dict[str, Any], reading: Reading, role: Role) -> None:
+    if any(message.get(field) for field in REASONING_FIELDS):
+        reading.omit("reasoning")
+    reading.content(role, message.get("content"))
+    for text in _spoken_elsewhere(message):
+        reading.say(role, text)
+    for call in read_calls(message):
+        reading.call(call)
 
 
 def _spoken_elsewhere(message: dict[str, Any]) -> list[str]:
@@ -66,23 +61,11 @@ def _spoken_elsewhere(message: dict[str, Any]) -> list[str]:
     return [text for text in (refusal, transcript) if isinstance(text, str) and text.strip()]
 
 
-def _nothing_to_read(message: dict[str, Any], content: Content) -> Omission:
-    if content.unknown:
-        kinds = ", ".join(f"“{kind}”" for kind in list(dict.fromkeys(content.unknown))[:MAX_KINDS_NAMED])
-        return unreadable(
-            f"unknown content: {kinds}; expected a string or a list of text, image, audio and file parts"
-        )
-    if content.has_reasoning or any(message.get(field) for field in REASONING_FIELDS):
-        return REASONING
-    return EMPTY
-
-
-def _read_result(message: dict[str, Any]) -> Draft:
-    return Draft(
-        role="tool",
-        text=as_text(message.get("content")).text,
-        tool_name=label(message.get("name")),
-        tool_call_id=label(message.get("tool_call_id")) or _first_id(message.get("tool_call_ids")),
+def _read_result(message: dict[str, Any], reading: Reading) -> None:
+    reading.result(
+        message.get("content"),
+        name=message.get("name"),
+        call_id=label(message.get("tool_call_id")) or _first_id(message.get("tool_call_ids")),
         is_error=_says_error(message),
     )
 

@@ -8,18 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from conversations.extraction.calls import OpenCalls, as_data
-from conversations.extraction.content import json_type
 from conversations.extraction.errors import looks_like_error
 from conversations.extraction.families import FAMILIES
 from conversations.extraction.hashing import canonical_hash
-from conversations.extraction.reading import EMPTY, Draft, Omission, unreadable
+from conversations.extraction.reading import Draft, Omission, Reading
 from conversations.extraction.types import Extraction, Skipped, Turn
 from mirix.text import clean_json, truncate
 
 MAX_CONTENT_CHARS = 65_536
 MAX_ID_CHARS = 256
 NO_OUTPUT = "(no output)"
-EXPECTED = " or ".join(family.expects for family in FAMILIES)
 
 logger = logging.getLogger(__name__)
 
@@ -34,33 +32,37 @@ def extract(messages: list[Any], earlier_calls: Mapping[str, str] | None = None)
     open_calls = OpenCalls(earlier_calls or {})
     turns: list[Turn] = []
     skipped: list[Skipped] = []
+    left_out: dict[int, dict[str, int]] = {}
     for index, raw in enumerate(messages if isinstance(messages, list) else [messages]):
         try:
-            read = _read_message(index, raw, open_calls)
+            read, omitted = _read_element(index, raw, open_calls)
         except Exception as error:  # a fault of ours costs one message, and is named
             logger.warning("message %d could not be read", index, exc_info=True)
-            read = unreadable(f"reading it failed: {type(error).__name__}")
+            read = Omission(reason=f"reading it failed: {type(error).__name__}", unreadable=True)
         if isinstance(read, Omission):
             skipped.append(Skipped(index=index, reason=read.reason, unreadable=read.unreadable))
-        else:
-            turns.extend(read)
-    return Extraction(turns=turns, skipped=skipped)
+            continue
+        turns.extend(read)
+        if omitted:
+            left_out[index] = omitted
+    return Extraction(turns=turns, skipped=skipped, left_out=left_out)
 
 
-def _read_message(index: int, raw: Any, open_calls: OpenCalls) -> list[Turn] | Omission:
+def _read_element(
+    index: int, raw: Any, open_calls: OpenCalls
+) -> tuple[list[Turn] | Omission, dict[str, int]]:
+    """Return the turns of one element, or why there are none, and what is left out of them."""
     message = clean_json(raw)
-    if not isinstance(message, dict):
-        return unreadable(f"expected {EXPECTED}, got {json_type(message)}")
-    family = next((family for family in FAMILIES if family.matches(message)), None)
-    if family is None:
-        keys = ", ".join(f"“{key[:64]}”" for key in list(message)[:5]) or "nothing"
-        return unreadable(f"unknown shape with {keys}; expected {EXPECTED}")
-    drafts = family.read(message)
+    reading = Reading(families=FAMILIES)
+    if isinstance(message, dict):
+        reading.message_id = message.get("id")
+    reading.inner(message)
+    drafts = reading.outcome()
     if isinstance(drafts, Omission):
-        return drafts
+        return drafts, {}
     digest = canonical_hash({key: value for key, value in message.items() if key != "id"})
     turns = [_finish(draft, index, digest, open_calls) for draft in drafts]
-    return [_with_id(turns[0], message.get("id")), *turns[1:]] if turns else EMPTY
+    return [_with_id(turns[0], reading.message_id), *turns[1:]], reading.left_out
 
 
 def _finish(draft: Draft, index: int, digest: str, open_calls: OpenCalls) -> Turn:

@@ -1,26 +1,41 @@
-"""What a family of message shapes hands to the reader: drafts of turns, or the reason for none."""
+"""What a family of message shapes writes into: a `Reading`, which becomes drafts of turns or a reason.
+
+A family knows where things stand in its messages and says so: this is said, this is called, this came
+back, this is left out. What follows from that is the same for all and lies here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conversations.extraction.calls import Call
+from conversations.extraction.calls import Call, label
+from conversations.extraction.content import REASONING_TYPES, as_text, json_type, kind_of, marker, read_part
 from conversations.extraction.types import Role
 
+MAX_KINDS_NAMED = 5
+LEFT_OUT = {"system": "system message", "developer": "developer message", "reasoning": "reasoning only"}
+EXPECTED_CONTENT = "a string or a list of text, image, audio and file parts"
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(kw_only=True, eq=False)
 class Draft:
     """One turn as its family reads it: text and calls still apart, names not yet resolved."""
 
     role: Role
-    text: str = ""
+    texts: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     tool_name: str = ""
     tool_call_id: str = ""
     is_error: bool | None = None
     """What the message says of itself; None when it says nothing and the text decides."""
+
+    @property
+    def text(self) -> str:
+        """All that is said, each piece on lines of its own."""
+        return "\n".join(self.texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,23 +46,149 @@ class Omission:
     unreadable: bool = False
 
 
+PartReader = Callable[[dict[str, Any], "Reading", Role], None]
+"""Reads one typed part of a message of a role, into a reading."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One family of shapes: whether a message is of it, and how to read one."""
+    """One family of shapes: whether a message is of it, how to read one, and its parts of content."""
 
     name: str
     expects: str
     """How its messages look, for the report on a message that no family knows."""
     matches: Callable[[dict[str, Any]], bool]
-    read: Callable[[dict[str, Any]], list[Draft] | Omission]
+    read: Callable[[dict[str, Any], Reading], None]
+    parts: Mapping[str, PartReader] = field(default_factory=dict)
+    """Readers of content parts by their `type`, for messages of all families; `tool-*` is any `tool-…`."""
 
 
-SYSTEM = Omission(reason="system message")
-DEVELOPER = Omission(reason="developer message")
-EMPTY = Omission(reason="empty message")
-REASONING = Omission(reason="reasoning only")
+@dataclass(kw_only=True)
+class Reading:
+    """What is read from one element of a request, in order."""
 
+    families: tuple[Family, ...]
+    message_id: Any = None
+    """The element's own id: its `id`, unless its family names another."""
+    omitted: Counter[str] = field(default_factory=Counter)
+    """How many texts of which kind were left out: `reasoning`, `system`, `developer`, or others' words."""
+    _drafts: list[Draft] = field(default_factory=list)
+    _open: Draft | None = None
+    _unknown: list[str] = field(default_factory=list)
+    _faults: list[str] = field(default_factory=list)
+    _is_readable: bool = False
 
-def unreadable(reason: str) -> Omission:
-    """Return the omission of a message that could not be understood."""
-    return Omission(reason=reason, unreadable=True)
+    def say(self, role: Role, text: str) -> None:
+        """Add text to the turn of `role`; a new turn begins where another one came between."""
+        if text:
+            self._is_readable = self._is_readable or not text.isspace()
+            self._turn_of(role).texts.append(text)
+
+    def call(self, call: Call) -> None:
+        """Add a call to the assistant's turn."""
+        self._is_readable = True
+        self._turn_of("assistant").calls.append(call)
+
+    def result(
+        self,
+        content: Any,
+        *,
+        name: Any = "",
+        call_id: Any = "",
+        is_error: bool | None = None,
+    ) -> None:
+        """Add what a tool returned, any JSON value, as a turn of its own; nothing returned is one too."""
+        self._is_readable = True
+        self.close()
+        draft = Draft(role="tool", tool_name=label(name), tool_call_id=label(call_id), is_error=is_error)
+        draft.texts.append(as_text(content).text)
+        self._drafts.append(draft)
+
+    def omit(self, kind: str) -> None:
+        """Count a text that belongs in no turn."""
+        self.omitted[kind] += 1
+
+    def unknown(self, role: Role, kind: str) -> None:
+        """Leave a marker for a part of content that nobody here knows."""
+        self._unknown.append(kind)
+        self._turn_of(role).texts.append(marker(kind))
+
+    def fault(self, reason: str) -> None:
+        """Note that the element, or a message inside it, is not understood, and what was expected."""
+        self._faults.append(reason)
+
+    def close(self) -> None:
+        """End the current turn; what follows is another message."""
+        self._open = None
+
+    def content(self, role: Role, content: Any) -> None:
+        """Read a message's content: a string, a part, a list of parts or nothing."""
+        for part in content if isinstance(content, list) else [content]:
+            self._part(role, part)
+
+    def _part(self, role: Role, part: Any) -> None:
+        kind = kind_of(part)
+        if kind in REASONING_TYPES:
+            self.omit("reasoning")
+        elif (text := read_part(part, kind)) is not None:
+            self.say(role, text)
+        elif isinstance(part, dict) and (reader := self.part_reader(kind)):
+            reader(part, self, role)
+        else:
+            self.unknown(role, kind)
+
+    def part_reader(self, kind: str) -> PartReader | None:
+        """Return the reader of parts of a type, whichever family has it."""
+        any_of_kind = f"{kind.partition('-')[0]}-*"
+        for family in self.families:
+            if reader := family.parts.get(kind) or family.parts.get(any_of_kind):
+                return reader
+        return None
+
+    def inner(self, message: Any) -> None:
+        """Read a message inside the element, of whatever family, as turns of its own."""
+        self.close()
+        family = None
+        if isinstance(message, dict):
+            family = next((family for family in self.families if family.matches(message)), None)
+        if family is None:
+            self.fault(self._unknown_shape(message))
+        else:
+            family.read(message, self)
+        self.close()
+
+    def _unknown_shape(self, message: Any) -> str:
+        expected = " or ".join(family.expects for family in self.families if family.expects)
+        if not isinstance(message, dict):
+            return f"expected {expected}, got {json_type(message)}"
+        keys = ", ".join(f"“{key[:64]}”" for key in list(message)[:5]) or "nothing"
+        return f"unknown shape with {keys}; expected {expected}"
+
+    def outcome(self) -> list[Draft] | Omission:
+        """Return the drafts; the reason for none where nothing was to be read."""
+        if self._is_readable:
+            kept = (
+                draft for draft in self._drafts if draft.role == "tool" or draft.calls or draft.text.strip()
+            )
+            return list(kept)
+        if self._faults:
+            return Omission(reason=self._faults[0], unreadable=True)
+        if self._unknown:
+            kinds = ", ".join(f"“{kind}”" for kind in list(dict.fromkeys(self._unknown))[:MAX_KINDS_NAMED])
+            return Omission(reason=f"unknown content: {kinds}; expected {EXPECTED_CONTENT}", unreadable=True)
+        if self.omitted:
+            kind = next(iter(self.omitted))
+            return Omission(reason=LEFT_OUT.get(kind, f"{kind} only"))
+        return Omission(reason="empty message")
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """What is missing from the turns, by kind, where there are turns."""
+        lost = {"unknown content": len(self._unknown), "unreadable": len(self._faults)}
+        return dict(self.omitted) | {kind: count for kind, count in lost.items() if count}
+
+    def _turn_of(self, role: Role) -> Draft:
+        if self._open is None or self._open.role != role:
+            self._open = Draft(role=role)
+            self._drafts.append(self._open)
+        return self._open

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -45,3 +47,18 @@ class Extraction:
 
     turns: list[Turn]
     skipped: list[Skipped]
+    left_out: dict[int, dict[str, int]] = field(default_factory=dict)
+    """By the index of a message that did yield turns: how many texts of which kind are not in them."""
+
+    @property
+    def omitted(self) -> dict[str, int]:
+        """How many texts of which kind are in no turn although their messages yielded some."""
+        return self.omitted_from(set(self.left_out))
+
+    def omitted_from(self, indexes: Collection[int]) -> dict[str, int]:
+        """Return `omitted` for some messages only."""
+        total: Counter[str] = Counter()
+        for index, kinds in self.left_out.items():
+            if index in indexes:
+                total.update(kinds)
+        return dict(total)

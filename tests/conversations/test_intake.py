@@ -42,6 +42,7 @@ class TestAddingAtOnce:
                         "unreadable": True,
                     },
                 ],
+                "omitted": {},
                 "roles": {"user": 1, "assistant": 1},
             },
         }
@@ -217,6 +218,7 @@ class TestFailure:
             "truncated": 0,
             "duplicate": 0,
             "skipped": [{"index": 0, "reason": "system message"}],
+            "omitted": {},
             "roles": {"user": 2, "assistant": 1},
         }
 

@@ -52,6 +52,7 @@ class TestAnswers:
                 "truncated": 0,
                 "duplicate": 0,
                 "skipped": [{"index": 0, "reason": "system message"}],
+                "omitted": {},
                 "roles": {"user": 1},
             },
         }

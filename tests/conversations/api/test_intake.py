@@ -60,6 +60,7 @@ def test_a_queued_request_and_what_became_of_it(api, add, client_row):
             "truncated": 0,
             "duplicate": 0,
             "skipped": [{"index": 0, "reason": "system message"}],
+            "omitted": {},
             "roles": {"user": 1},
         },
     )

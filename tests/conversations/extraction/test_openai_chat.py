@@ -241,3 +241,20 @@ class TestIdentity:
         first = {"role": "tool", "content": {"b": 1e22, "a": 2.0}}
         second = {"content": {"a": 2, "b": 10_000_000_000_000_000_000_000}, "role": "tool"}
         assert only(first).content_hash == only(second).content_hash
+
+
+class TestOmitted:
+    def test_what_is_left_out_of_a_message_with_a_turn_is_counted(self):
+        thought = {"role": "assistant", "content": "Four.", "reasoning_content": "2 + 2 is 4."}
+        parts = [
+            {"type": "thinking", "thinking": "…"},
+            {"type": "hologram"},
+            {"type": "text", "text": "Five."},
+        ]
+        extraction = extract([thought, {"role": "assistant", "content": parts}])
+        assert extraction.left_out == {0: {"reasoning": 1}, 1: {"reasoning": 1, "unknown content": 1}}
+        assert extraction.omitted == {"reasoning": 2, "unknown content": 1}
+
+    def test_what_is_skipped_has_its_reason_and_is_not_counted_twice(self):
+        thought = {"role": "assistant", "content": None, "reasoning_content": "2 + 2 is 4."}
+        assert extract([thought, {"role": "system", "content": "Be brief."}]).omitted == {}
