@@ -136,9 +136,11 @@ class Command(DataCommand):
 
     def _panel(self, content: Skill | SkillRevision, revision: SkillRevision, note: str) -> Panel:
         """One skill or proposal: its text and the quotes behind it."""
-        evidence = list(evidence_of(revision=revision))
-        quotes = [self._quote(one) for one in evidence[:QUOTES_SHOWN]]
-        more = len(evidence) - len(quotes)
+        distinct: dict[str, SkillExperience] = {}
+        for experience in evidence_of(revision=revision):
+            distinct.setdefault(experience.quote, experience)
+        quotes = [self._quote(experience) for experience in list(distinct.values())[:QUOTES_SHOWN]]
+        more = len(distinct) - len(quotes)
         lines = [
             escape(content.description),
             "",

@@ -71,6 +71,18 @@ def test_what_it_prints_names_skills_evidence_password_and_a_search_that_finds()
     assert "http://127.0.0.1:8531/admin/" in table
 
 
+def test_under_one_skill_each_quote_stands_once():
+    printed = quickstart()
+
+    panels = re.findall(r"╭.*?╰", printed, re.DOTALL)
+    assert len(panels) == Skill.objects.count() + demo.LEFT_TO_THE_NEWCOMER
+    for panel in panels:
+        text = " ".join(line.strip("│ ") for line in panel.splitlines())
+        quotes = re.findall(r"“([^”]+)” \([\w-]+, turn \d+\)", text)
+        assert quotes
+        assert len(set(quotes)) == len(quotes)
+
+
 def test_a_second_run_adds_nothing_and_shows_no_secret_again():
     quickstart()
     before = counts()
