@@ -14,7 +14,7 @@ from typing import Any
 from mirix.text import shorten
 from skills.distillation import advice
 from skills.distillation.calls import Call
-from skills.distillation.changes import ABSENT, FORM, Change, Kind, compare
+from skills.distillation.changes import ABSENT, FORM, Change, Kind, compare, renamed
 from skills.distillation.hearing import Heard, Signal, listen
 from skills.distillation.intent import request_before, task_slug
 from skills.distillation.outcomes import NO_STEP
@@ -28,6 +28,7 @@ from skills.distillation.wording import (
     number,
     paragraph,
     said,
+    speaks_of,
     title,
     value,
 )
@@ -118,6 +119,8 @@ def _scene(heard: Heard, turns: Sequence[TranscriptTurn], calls: Sequence[Call])
     # What differs is the remedy only where it worked, and says something only where it can be named.
     comparable = before is not None and after is not None and after.tool == before.tool and after.succeeded
     changes = compare(before, after) if before and after and comparable else []
+    if heard.signal is Signal.CORRECTION:
+        changes = _spoken_of(changes, heard.words)
     return _Scene(
         heard=heard,
         request=request_before(turns, heard.turn.seq, before.tool if before else ""),
@@ -137,6 +140,16 @@ def _counterparts(acts: list[Call], then: list[Call]) -> tuple[Call | None, Call
         if again:
             return again[-1], after
     return (acts[-1] if acts else None), (then[0] if then else None)
+
+
+def _spoken_of(changes: list[Change], words: str) -> list[Change]:
+    """Return the changes that a user's words are about: their only one, else those that they mention.
+
+    Whatever else the next call changed, nothing says that the user wanted it.
+    """
+    if len(changes) < 2 or (len(changes) == 2 and renamed(changes)):
+        return changes
+    return [change for change in changes if speaks_of(words, change)]
 
 
 def _can_be_named(change: Change) -> bool:

@@ -27,6 +27,7 @@ from skills.distillation.wording import (
     paragraph,
     pattern_of,
     said,
+    speaks_of,
     title,
     value,
 )
@@ -203,7 +204,7 @@ class _Writer:
         named = [
             change
             for change in changes
-            if any(path.startswith(change.argument) for path in paths) or mentions(self.message, change.name)
+            if any(path.startswith(change.argument) for path in paths) or speaks_of(self.message, change)
         ]
         if (pair := renamed(changes)) and (pair[0] in named or pair[1] in named):
             named = [change for change in changes if change in named or change in pair]

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mirix.text import shorten
-from skills.distillation.changes import leaves
+from skills.distillation.changes import ABSENT, Change, leaves, sort_of
 
 MAX_TITLE_CHARS = 120
 MAX_VALUE_CHARS = 120
@@ -156,3 +156,21 @@ def title(before: str, quoted: str, after: str) -> str:
 def mentions(text: str, word: str) -> bool:
     """Whether a text contains a word or value as a whole, in any case."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def speaks_of(text: str, change: Change) -> bool:
+    """Whether a text is about a change: it has the argument's name, one of its values or their sort in words.
+
+    `gift card balance is not enough` is about a `payment_id` that was `gift_card_748`.
+    """
+    name = re.sub(r"(?:\[\d+\])+$", "", change.argument).rsplit(".", 1)[-1]
+    told = {name, change.name} | {
+        str(item)
+        for value in (change.before, change.after)
+        for _, item in leaves(value)
+        if item is not None and item is not ABSENT and not isinstance(item, bool)
+    }
+    told |= {sort_of(item) for item in told}
+    words = (re.sub(r"[_\W]+", " ", item).strip() for item in told)
+    spaced = re.sub(r"[_\W]+", " ", text)
+    return any(mentions(spaced, word) for word in words if len(word) >= 3)

@@ -405,3 +405,38 @@ def test_a_later_success_at_something_else_is_told_without_its_value():
         'It was called with `cmd="a"`.'
     )
     assert secret not in str(lesson)
+
+
+def test_a_correction_is_about_what_the_user_speaks_of_and_not_about_all_that_changed():
+    found = lessons(
+        REQUEST,
+        tool("search_flight", {"origin": "LAX", "date": "2024-05-13", "to": "LAS"}, "[]"),
+        user("Actually, I wanted to fly from ATL, not LAX."),
+        tool("search_flight", {"origin": "ATL", "date": "2024-05-21", "to": "LAS"}, "[HAT052]"),
+    )
+    assert told(found) == [
+        ("worth_avoiding", 4, "`search_flight`: the user wanted `origin` `ATL`, not `LAX`")
+    ]
+    assert found[0].details["changes"] == [{"argument": "origin", "before": "LAX", "after": "ATL"}]
+
+
+def test_a_correction_that_mentions_nothing_of_what_changed_teaches_no_argument():
+    (lesson,) = lessons(
+        REQUEST,
+        tool("search_flight", {"origin": "LAX", "date": "2024-05-13"}, "[]"),
+        user("No, that's wrong, I meant the other trip."),
+        tool("search_flight", {"origin": "ATL", "date": "2024-05-21"}, "[HAT052]"),
+    )
+    assert "changes" not in lesson.details
+    assert "`date`" not in lesson.title + lesson.content
+
+
+def test_of_several_changes_the_one_whose_sort_the_error_names_is_the_remedy():
+    found = lessons(
+        tool(
+            "pay", {"order": "A-17", "account": "gift_card_11", "speed": "fast"}, "Error: gift card is empty"
+        ),
+        tool("pay", {"order": "A-17", "account": "gift_card_12", "speed": "slow"}, "paid"),
+    )
+    assert [lesson.details["telling"] for lesson in found] == [["account"], ["account"]]
+    assert found[1].title == "When `pay` says “gift card is empty”, change `account` (here to `gift_card_12`)"
