@@ -11,12 +11,15 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup, DisallowedModelAdminToField
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db import DataError, transaction
 from django.db.models import Model, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
@@ -54,6 +57,8 @@ __all__ = [
 
 MAX_ORGANIZATIONS_IN_FILTER = 200
 DESCRIPTION_CHARS = 110
+REFUSALS = (IncorrectLookupParameters, DisallowedModelAdminLookup, DisallowedModelAdminToField, DataError)
+NOT_OFFERED = "The address asked this list for something that it does not offer. Here is the list as it is."
 
 
 def two_lines(first: str, second: str) -> str:
@@ -120,8 +125,22 @@ class CappedPaginator(Paginator):
         return rows.order_by().values("pk")[: self.cap].count()
 
 
+class NotOfferedError(Exception):
+    """The query of an address asks a list for what it does not offer."""
+
+
 class ChangeList(ThemedChangeList):
-    """A list that does not offer to show all where all is shown already."""
+    """A list that takes what its filters offer, and does not offer to show all where all is shown already."""
+
+    def get_filters(self, request: HttpRequest) -> tuple[list[Any], bool, dict[str, Any], bool, bool]:
+        """Return the filters; Django would take any lookup of any column, as a pattern of a hash.
+
+        Raises `NotOfferedError` for a parameter that no filter knows.
+        """
+        found = super().get_filters(request)
+        if unknown := found[2]:
+            raise NotOfferedError(f"no filter for {', '.join(unknown)}")
+        return found
 
     def get_results(self, request: HttpRequest) -> None:
         """Fetch the page; without a search or filter its count is the count of all."""
@@ -164,10 +183,31 @@ class TitledAdmin(ThemedModelAdmin):
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
         return [{"title": title, "link": reverse(name)}, {"title": str(obj)}]
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Use our list."""
+        return ChangeList
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Return the list; raises `NotOfferedError` for whatever is wrong with the query."""
+        try:
+            with transaction.atomic():  # which a statement that the database refuses does not spoil
+                return super().get_changelist_instance(request)
+        except REFUSALS as refusal:
+            raise NotOfferedError(str(refusal)) from refusal
+
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list under its title."""
+        """Show the list under its title; the plain one, and say so, where the query makes no sense."""
         request.__dict__["breadcrumbs"] = self.breadcrumbs()
-        return super().changelist_view(request, extra_context)
+        if any("\x00" in value for values in request.GET.lists() for value in values[1]):
+            query = request.GET.copy()
+            for name in query:
+                query.setlist(name, [clean_text(value) for value in query.getlist(name)])
+            request.GET = query  # type: ignore[assignment]
+        try:
+            return super().changelist_view(request, extra_context)
+        except NotOfferedError:
+            messages.error(request, NOT_OFFERED)
+            return HttpResponseRedirect(request.path)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -207,10 +247,6 @@ class TenantAdmin(TitledAdmin):
         """Return the rows of the user's organizations."""
         rows = self.annotated(self.model._default_manager.for_organizations(self.allowed(request)))
         return rows.defer(*self.heavy_fields).order_by(*self.get_ordering(request))
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """Use our list."""
-        return ChangeList
 
     def organizations(self, request: HttpRequest) -> QuerySet:
         """Return the organizations that the user may see."""
@@ -256,15 +292,6 @@ class TenantAdmin(TitledAdmin):
     ) -> tuple[QuerySet, bool]:
         """Search with a term that PostgreSQL accepts."""
         return super().get_search_results(request, queryset, clean_text(search_term))
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list; parameters lose what PostgreSQL would refuse."""
-        if any("\x00" in value for values in request.GET.lists() for value in values[1]):
-            query = request.GET.copy()
-            for name in query:
-                query.setlist(name, [clean_text(value) for value in query.getlist(name)])
-            request.GET = query  # type: ignore[assignment]
-        return super().changelist_view(request, extra_context)
 
 
 class PageAdmin(TenantAdmin):
