@@ -21,10 +21,11 @@ from django.db import DataError, transaction
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import SimpleTemplateResponse, TemplateResponse
-from django.urls import reverse
+from django.urls import resolve, reverse
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 from django.utils.html import format_html
+from django.views.decorators.common import no_append_slash
 from django.views.decorators.http import require_http_methods
 from unfold.admin import ModelAdmin as ThemedModelAdmin
 from unfold.decorators import display
@@ -107,6 +108,18 @@ class AdminSite(UnfoldAdminSite):
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the form, or log in."""
         return super().login(request, extra_context)
+
+    @no_append_slash
+    def catch_all_view(self, request: HttpRequest, url: str) -> HttpResponse:
+        """Lead to the page whose address lacks its last slash; 404 where there is none.
+
+        Django's own does so under APPEND_SLASH alone, which would hold for the API too.
+        """
+        if request.method != "POST" and not url.endswith("/"):
+            page = resolve(f"{request.path_info}/").func  # this very view, where nothing else fits
+            if getattr(page, "should_append_slash", True):
+                return HttpResponseRedirect(request.get_full_path(force_append_slash=True))
+        raise Http404
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Answer 404: the theme's search keeps objects in the cache, and ours holds JSON alone."""

@@ -16,6 +16,7 @@ from mirix.api.users import EndUserView
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),
+    path("admin", HomeView.as_view(), name="admin-without-slash"),
     path("admin/", admin.site.urls),
     path("health", HealthView.as_view(), name="health"),
     path("schema", SpectacularAPIView.as_view(), name="schema"),

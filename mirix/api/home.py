@@ -1,4 +1,4 @@
-"""GET `/`: people who open the address in a browser come to the admin."""
+"""GET `/` and `/admin`: people who open the address in a browser come to the admin."""
 
 from __future__ import annotations
 

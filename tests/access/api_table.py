@@ -15,6 +15,9 @@ PUBLIC = """
 /
   GET,HEAD                    302
 
+admin
+  GET,HEAD                    302
+
 health
   GET,HEAD                    200
 

@@ -297,3 +297,32 @@ def test_a_page_that_is_not_there_says_so_in_words(owner):
 
 def test_the_theme_search_that_fills_the_cache_is_off(owner):
     assert as_user(make_superuser()).get("/admin/search/", {"s": "skill"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "leads_to"),
+    [
+        ("/admin/skills/skill", "/admin/skills/skill/"),
+        ("/admin/skills/skill?q=a%20b", "/admin/skills/skill/?q=a%20b"),
+        ("/admin/skills", "/admin/skills/"),
+        ("/admin/password_change", "/admin/password_change/"),
+    ],
+)
+def test_an_address_without_its_last_slash_leads_to_the_page(path, leads_to):
+    browser = as_user(make_superuser())
+    answer = browser.get(path)
+    assert (answer.status_code, answer["Location"]) == (302, leads_to)
+    assert browser.get(leads_to).status_code == 200
+    assert browser.post(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/admin/nowhere", "/admin/nowhere/", "/admin/skills/nowhere", "/admin//nowhere.example"]
+)
+def test_an_address_of_no_page_is_404(path):
+    assert as_user(make_superuser()).get(path).status_code == 404
+
+
+def test_the_admin_without_a_slash_is_the_admin():
+    answer = Browser().get("/admin")
+    assert (answer.status_code, answer["Location"]) == (302, "/admin/")
