@@ -22,7 +22,7 @@ from mirix.text import shorten
 from skills.evolution.budget import BudgetRule, edit_budget
 from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.gates import Limits, refusals, support_refusals
-from skills.evolution.library import Library, key_of
+from skills.evolution.library import Library, experience_view, key_of
 from skills.evolution.merging import merge
 from skills.evolution.offline import OfflineProposer
 from skills.evolution.types import (
@@ -153,7 +153,9 @@ class _Evolution:
 
         What the last run refused stands at the end of the line, so that it cannot hold up the rest for ever.
         """
-        pool = [_view(experience) for experience in pending_experiences(owner=self.owner)[:MAX_POOL]]
+        pool = [
+            experience_view(experience) for experience in pending_experiences(owner=self.owner)[:MAX_POOL]
+        ]
         refused = refused_lately(owner=self.owner)
         pool.sort(key=lambda view: view.id in refused)
         ready = [
@@ -171,7 +173,13 @@ class _Evolution:
 
     def _operations(self, batch: Sequence[Cluster]) -> Iterator[Operation]:
         """Return all operations, the first of every topic before the second of any."""
-        queues = [self.proposer.propose(cluster.experiences, self._candidates(cluster)) for cluster in batch]
+        queues = [
+            self.proposer.propose(
+                cluster.experiences,
+                [self.library.with_support(view) for view in self._candidates(cluster)],
+            )
+            for cluster in batch
+        ]
         rounds = chain.from_iterable(zip_longest(*queues))
         return (operation for operation in rounds if operation is not None)
 
@@ -360,20 +368,3 @@ def _turned_into_edit(operation: Operation, near: SkillView) -> Operation:
     if merged == near.content:
         return replace(operation, action="confirm", content=near.content, target=near)
     return replace(operation, action="edit", content=merged, target=near)
-
-
-def _view(experience: SkillExperience) -> ExperienceView:
-    return ExperienceView(
-        id=experience.pk,
-        session_id=experience.session_id,
-        experience_type=experience.experience_type,
-        title=experience.title,
-        content=experience.content,
-        topic=experience.topic,
-        details=experience.details,
-        importance=experience.importance,
-        credibility=experience.credibility,
-        signal_type=experience.signal_type,
-        quote=experience.quote,
-        verified=experience.verified,
-    )

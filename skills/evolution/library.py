@@ -6,7 +6,9 @@ A snapshot: skills of every status, open proposals, rejected revisions. Read ane
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from django.db.models import Q
 
 from mirix.tenants.owners import Owner
 from skills.content import Content
@@ -16,12 +18,13 @@ from skills.evolution.facts import topic_parts
 from skills.evolution.near import NEAR_JACCARD, Fingerprint, nearest, slug_stem
 from skills.evolution.types import ExperienceView, SkillView
 from skills.evolution.words import content_words
-from skills.models import RevisionState, Skill, SkillRevision
+from skills.models import RevisionState, Skill, SkillExperience, SkillRevision
 from skills.search.service import search
 
 MAX_CANDIDATES = 8
 MAX_FOUND = 4
 MAX_TITLES = 5
+MAX_SUPPORT = 500
 MIN_SHARED_WORDS = 2
 
 
@@ -74,6 +77,14 @@ class Library:
         """Return the text of that key as it stands now; None when it is gone or decided."""
         entry = self.entries.get(key)
         return entry.view if entry else None
+
+    def with_support(self, view: SkillView) -> SkillView:
+        """Return a text with the latest experiences that it rests on, those of all its revisions."""
+        behind = Q(revisions=view.revision_id) if view.revision_id else Q()
+        if view.skill_id:
+            behind |= Q(revisions__skill=view.skill_id)
+        rows = SkillExperience.objects.for_owner(self.owner).filter(behind).distinct().order_by("-pk")
+        return replace(view, support=tuple(map(experience_view, rows[:MAX_SUPPORT])))
 
     def candidates(self, topic: str, experiences: Sequence[ExperienceView]) -> list[SkillView]:
         """Return the texts that lessons on a topic may belong to, the likeliest first.
@@ -177,3 +188,21 @@ def _rejected(owner: Owner) -> list[Rejected]:
         )
         for revision in revisions
     ]
+
+
+def experience_view(experience: SkillExperience) -> ExperienceView:
+    """Return an experience as a proposer sees it."""
+    return ExperienceView(
+        id=experience.pk,
+        session_id=experience.session_id,
+        experience_type=experience.experience_type,
+        title=experience.title,
+        content=experience.content,
+        topic=experience.topic,
+        details=experience.details,
+        importance=experience.importance,
+        credibility=experience.credibility,
+        signal_type=experience.signal_type,
+        quote=experience.quote,
+        verified=experience.verified,
+    )

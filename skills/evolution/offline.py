@@ -18,7 +18,16 @@ from skills.evolution.facts import Facts, topic_parts
 from skills.evolution.gates import DEFAULT_LIMITS, Limits, size_refusals
 from skills.evolution.near import slug_stem
 from skills.evolution.page import Page
-from skills.evolution.points import Point, frame, is_constructive, points, shared_points
+from skills.evolution.points import (
+    Point,
+    Remedy,
+    frame,
+    is_actionable,
+    is_constructive,
+    points,
+    shared_points,
+    support_of,
+)
 from skills.evolution.types import Action, ExperienceView, Operation, SkillView
 from skills.evolution.words import content_words
 
@@ -35,12 +44,13 @@ class OfflineProposer:
         """Return whether experiences of one topic are enough to propose from; else they wait for more.
 
         What one user had to correct once, and did not put as a rule, waits for a second session or for a
-        skill on its topic: a skill of its own for every such remark would bury the others.
+        skill on its topic: a skill of its own for every such remark would bury the others. An error that
+        nothing is known to help against waits for as long as that is so.
         """
         usable = _usable(experiences)
         if usable and find_target(main_topic(usable), usable, candidates):
             return True
-        telling = [experience for experience in usable if points(experience)]
+        telling = [experience for experience in usable if is_actionable(experience)]
         sessions = {experience.session_id for experience in telling}
         return len(sessions) > 1 or any(map(is_constructive, telling))
 
@@ -57,7 +67,7 @@ class OfflineProposer:
             return []
         topic = main_topic(usable)
         target = find_target(topic, usable, candidates)
-        writer = _Writer(topic, usable, self.limits)
+        writer = _Writer(topic, usable, self.limits, target.support if target else ())
         return writer.edits(target) if target else writer.create()
 
 
@@ -99,16 +109,27 @@ def _card_words(content: Content) -> frozenset[str]:
 class _Writer:
     """Writes the experiences of one topic."""
 
-    def __init__(self, topic: str, experiences: Sequence[ExperienceView], limits: Limits) -> None:
+    def __init__(
+        self,
+        topic: str,
+        experiences: Sequence[ExperienceView],
+        limits: Limits,
+        support: Sequence[ExperienceView],
+    ) -> None:
         self.topic, self.experiences, self.limits = topic, experiences, limits
+        self.sessions = support_of({row.id: row for row in [*support, *experiences]}.values())
+        self.remedies: dict[str, dict[str, int]] = {}
+        for point, count in self.sessions.items():
+            if isinstance(point, Remedy):
+                self.remedies.setdefault(point.error, {})[point.clause] = count
         self.extra = shared_points(experiences)
         kind, name = topic_parts(topic)
         self.tool = name if kind == "tool" else ""
 
     def create(self) -> list[Operation]:
-        """Write a new skill of as many experiences as its limit takes."""
+        """Write a new skill of as many experiences as its limit takes, what most sessions teach first."""
         page, cited = Page(), []
-        for experience in self.experiences:
+        for experience in sorted(self.experiences, key=self._sessions_behind, reverse=True):
             trial = Page(page.text)
             self._write(trial, experience)
             if len(trial.text) <= self.limits.max_instructions_chars:
@@ -169,8 +190,15 @@ class _Writer:
         mine: list[Point] = [*points(experience), *self.extra.get(experience.id, [])]
         changed = frame(page, self.tool, experience)
         for point in mine:
-            changed |= point.add_to(page)
+            if isinstance(point, Remedy):
+                changed |= point.add_to(page, self.remedies.get(point.error, {}))
+            else:
+                changed |= point.add_to(page)
         return changed
+
+    def _sessions_behind(self, experience: ExperienceView) -> int:
+        """Return how many sessions teach what an experience teaches, the best supported point of it."""
+        return max((self.sessions[point] for point in points(experience)), default=0)
 
     def _operation(
         self, action: Action, content: Content, cited: Sequence[ExperienceView], target: SkillView | None

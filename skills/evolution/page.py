@@ -16,6 +16,8 @@ the same lessons never change a page twice.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from skills.evolution.words import content_words, words
 
@@ -25,6 +27,8 @@ ELSE = "; else "
 LAST_RESORT = "if nothing helps, "
 SETTLE = "settle what it objects to before you call again"
 """The remedy of an error that nothing is known about; any other takes its place."""
+
+NO_SUPPORT: Mapping[str, int] = MappingProxyType({})
 
 _STEP = re.compile(r"(\d+)([.)]) +(?=\S)")
 _MARKER = re.compile(r"^(?:[-*+]|\d+[.)]) +(?=\S)")
@@ -126,12 +130,20 @@ class Page:
         self._add_bullet(AVOID, text)
         return True
 
-    def add_remedy(self, error: str, remedy: str, *, last_resort: bool = False) -> bool:
+    def add_remedy(
+        self,
+        error: str,
+        remedy: str,
+        *,
+        last_resort: bool = False,
+        support: Mapping[str, int] = NO_SUPPORT,
+    ) -> bool:
         """Add what gets past an error to the error's line; return whether the page changed.
 
-        Remedies that change the outcome stand behind the others, one last resort behind all of them. Of two
-        changes that were made at once nobody knows which one helped: where one of them is known to help by
-        itself, it stands alone.
+        Remedies that change the outcome stand behind the others, one last resort behind all of them; among
+        their like those with most `support` (sessions by remedy) go first, unless a person has added to
+        them. Of two changes that were made at once nobody knows which one helped: where one of them is
+        known to help by itself, it stands alone.
         """
         error, remedy = _one_line(error), _one_line(remedy)
         index = self._line_of_error(error)
@@ -146,7 +158,7 @@ class Page:
                 return False
             resort = remedy
         else:
-            kept = _with_remedy(remedies, remedy)
+            kept = _with_remedy(remedies, remedy, support)
             if kept == remedies:
                 return False
             remedies = kept
@@ -245,7 +257,7 @@ def _clauses(tail: str) -> tuple[list[str], str]:
     return plain.split(ELSE), resort
 
 
-def _with_remedy(remedies: list[str], remedy: str) -> list[str]:
+def _with_remedy(remedies: list[str], remedy: str, support: Mapping[str, int]) -> list[str]:
     """Return remedies with another one, unless it or a part of it is there; wholes give way to a part."""
     parts = _parts(remedy)
     if remedy == SETTLE:
@@ -253,17 +265,23 @@ def _with_remedy(remedies: list[str], remedy: str) -> list[str]:
     if any(_parts(known) <= parts for known in remedies if known != SETTLE):
         return remedies
     kept = [known for known in remedies if known != SETTLE and not parts < _parts(known)]
-    later = (index for index, known in enumerate(kept) if _rank(known) > _rank(remedy))
+
+    def place(known: str) -> tuple[int, int, str]:
+        return _rank(known), -support.get(known, 0), known
+
+    if all(known in support for known in kept):
+        return sorted([*kept, remedy], key=place)
+    later = (index for index, known in enumerate(kept) if place(known) > place(remedy))
     kept.insert(next(later, len(kept)), remedy)
     return kept
 
 
-def _rank(remedy: str) -> tuple[int, str]:
+def _rank(remedy: str) -> int:
     """Return where a remedy stands: a look first, then another way to the same end, then another end."""
     if remedy.startswith("check "):
-        return 0, remedy
+        return 0
     other_end = remedy.startswith(("set ", "leave ", "lower ", "raise ", "send fewer ", "send all "))
-    return 1 + other_end, remedy
+    return 1 + other_end
 
 
 def _parts(remedy: str) -> frozenset[str]:

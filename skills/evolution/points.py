@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from skills.distillation.advice import is_formal
 from skills.distillation.wording import code, inert, listing, said, sentence
 from skills.evolution.facts import Facts, leaf_name
 from skills.evolution.general import leans_on_context, phrase_of, without_names, without_values
-from skills.evolution.page import SETTLE, Page, quoted
+from skills.evolution.page import NO_SUPPORT, SETTLE, Page, quoted
 from skills.evolution.remedies import changes_outcome, refused_sort, remedy, serial_pitfall
 from skills.evolution.types import ExperienceView
 
 MAX_LINE_CHARS = 400
 MAX_NAMED = 6
+SEND_AGAIN = "send the same call once more, it can pass"
 DO_NOT_FORCE = "do not try to get around it"
 MAX_QUOTE_CHARS = 220
 FAILED_CALL = {"changed_arguments", "retried_call", "repeated_call", "given_up"}
@@ -69,9 +70,9 @@ class Remedy:
         """Whether it names nothing that helps."""
         return self.last_resort or self.clause == SETTLE
 
-    def add_to(self, page: Page) -> bool:
-        """Write it on the page; return whether that changed anything."""
-        return page.add_remedy(self.error, self.clause, last_resort=self.last_resort)
+    def add_to(self, page: Page, support: Mapping[str, int] = NO_SUPPORT) -> bool:
+        """Write it on the page, ordered by `support` (sessions by remedy); return if that changed it."""
+        return page.add_remedy(self.error, self.clause, last_resort=self.last_resort, support=support)
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,11 @@ def is_constructive(experience: ExperienceView) -> bool:
     )
 
 
+def is_actionable(experience: ExperienceView) -> bool:
+    """Return whether an experience says what to do or to keep away from, not only that an error exists."""
+    return any(not isinstance(point, Remedy) or point.clause != SETTLE for point in points(experience))
+
+
 def is_failed_call(facts: Facts) -> bool:
     """Return whether an experience is about a failed call whose error is known."""
     return facts.pattern in FAILED_CALL and bool(facts.tool and facts.error)
@@ -130,10 +136,12 @@ def _of_failed_call(facts: Facts) -> Iterator[Point]:
             first = listing(code(name) for name in facts.between[-3:])
             yield Step(f"Call {first} before {tool}; else it answers {quoted(facts.error)}.")
         case "retried_call":
-            yield Remedy(facts.error, "send the same call once more, it can pass")
+            yield Remedy(facts.error, SEND_AGAIN)
         case "repeated_call":
             yield Remedy(facts.error, _check(facts))
-            yield Pitfall(f"Sending {tool} the same call again unchanged; it was refused again.")
+            yield Pitfall(
+                f"Sending {tool} the same call again unchanged where no remedy says so; it was refused again."
+            )
         case "given_up":
             yield from _of_giving_up(facts)
 
@@ -221,6 +229,7 @@ def _of_words(experience: ExperienceView) -> Iterator[Point]:
 # What a description opens with
 
 MAX_LEARNED = 3
+_ARGUMENT = re.compile(r"`([^`]+)`")
 
 
 def learned(experiences: Sequence[ExperienceView]) -> tuple[list[str], list[str]]:
@@ -229,14 +238,31 @@ def learned(experiences: Sequence[ExperienceView]) -> tuple[list[str], list[str]
     At most three clauses each, what helped in most sessions first.
     """
     sessions: dict[tuple[bool, str], set[str]] = defaultdict(set)
+    errors: dict[str, set[str]] = defaultdict(set)
     for experience in experiences:
         for item in _learned(experience):
             sessions[item].add(experience.session_id)
+            errors[item[1]].add(Facts.of(experience).error)
     # What helped says more than what to look at.
     ranked = sorted(sessions, key=lambda item: (item[1].startswith("check "), -len(sessions[item])))
     beforehand = [clause for always, clause in ranked if always]
-    refused = [clause for always, clause in ranked if not always]
+    refused = _compatible([clause for always, clause in ranked if not always], errors)
     return beforehand[:MAX_LEARNED], refused[:MAX_LEARNED]
+
+
+def _compatible(clauses: Sequence[str], errors: Mapping[str, set[str]]) -> list[str]:
+    """Return clauses that may stand side by side without their errors: no two that would contradict."""
+    kept: list[str] = []
+    for clause in clauses:
+        names = set(_ARGUMENT.findall(clause))
+        if clause == SEND_AGAIN and kept:
+            continue
+        if any(
+            names & set(_ARGUMENT.findall(other)) and not errors[clause] & errors[other] for other in kept
+        ):
+            continue
+        kept.append(clause)
+    return kept
 
 
 def _learned(experience: ExperienceView) -> Iterator[tuple[bool, str]]:
@@ -263,6 +289,15 @@ def _learned(experience: ExperienceView) -> Iterator[tuple[bool, str]]:
 # What several experiences say together
 
 
+def support_of(experiences: Iterable[ExperienceView]) -> dict[Point, int]:
+    """Return how many sessions teach each point."""
+    sessions: dict[Point, set[str]] = defaultdict(set)
+    for experience in experiences:
+        for point in points(experience):
+            sessions[point].add(experience.session_id)
+    return {point: len(ids) for point, ids in sessions.items()}
+
+
 def shared_points(experiences: Sequence[ExperienceView]) -> dict[str, list[Point]]:
     """Return points that take several experiences to see, by the id of each that supports one."""
     series: dict[tuple[str, str, str], list[tuple[str, Facts]]] = defaultdict(list)
@@ -285,21 +320,27 @@ _CHECK = re.compile(r"^Before you call (`[^`]+`), check (.+) against the errors 
 _OUTCOME = re.compile(
     r"^Where a remedy changes the outcome \((.+)\), make sure that it is still what was asked for\.$"
 )
-_CLOSING = re.compile(r"^When `[^`]+` refuses, change what the error objects to before you call it again\.$")
+_CLOSING = re.compile(
+    r"^When `[^`]+` refuses, (?:change what the error objects to before you call it again"
+    r"|go by the remedies below in their order; send the same call again only where one says so)\.$"
+)
 
 
 def frame(page: Page, tool: str, experience: ExperienceView) -> bool:
     """Write the steps around a list of errors, or widen them by an experience; say if that changed it."""
     facts = Facts.of(experience)
-    if not is_failed_call(facts) or is_formal(facts.telling):
+    if not any(isinstance(point, Remedy) for point in points(experience)):
         return False
     checked = [leaf_name(change.argument) for change in facts.telling] or list(facts.named)
+    if facts.pattern == "retried_call":
+        checked = []
     outcome = [leaf_name(change.argument) for change in facts.telling if changes_outcome(change)]
     name = code(tool or facts.tool)
     changed = _widen(page, _CHECK, checked, f"Before you call {name}, check ", " against the errors below.")
     if not closing_step(page):
         changed |= page.add_step(
-            f"When {name} refuses, change what the error objects to before you call it again."
+            f"When {name} refuses, go by the remedies below in their order; "
+            "send the same call again only where one says so."
         )
     changed |= _widen(
         page,

@@ -37,6 +37,8 @@ class SkillView:
     revision_id: str | None
     status: str
     content: Content
+    support: tuple[ExperienceView, ...] = ()
+    """The experiences that it rests on so far, where they were asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -504,3 +504,21 @@ def test_proposers_are_called_outside_any_transaction(owner, held):
     evolve(owner=owner, claim=held, proposer=Watching(create()))
 
     assert seen == [False]
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_new_remedy_stands_behind_what_more_sessions_taught_earlier(owner, held, published):
+    note = {"changes": [{"argument": "note", "before": "shop", "after": 7}], "telling": ["note"]}
+    for _ in range(2):
+        refused_call(owner, **note)
+        evolve(owner=owner, claim=held)
+        if published:
+            for revision in SkillRevision.objects.for_owner(owner).filter(state=RevisionState.PROPOSED):
+                approve(revision=revision)
+    account = {"changes": [{"argument": "account", "before": "shop", "after": 7}], "telling": ["account"]}
+    refused_call(owner, **account)
+
+    evolve(owner=owner, claim=held)
+
+    revision = SkillRevision.objects.for_owner(owner).get(state=RevisionState.PROPOSED)
+    assert "use another `note`; else use another `account`." in revision.instructions

@@ -43,7 +43,8 @@ def test_a_skill_about_a_tool():
             "1. When you call `pay_order`, pass `amount` as a number; "
             "else it answers “amount must be a number”.\n"
             "2. Before you call `pay_order`, check `method` against the errors below.\n"
-            "3. When `pay_order` refuses, change what the error objects to before you call it again.\n"
+            "3. When `pay_order` refuses, go by the remedies below in their order; "
+            "send the same call again only where one says so.\n"
             "\n"
             "## When it answers with an error\n"
             "- “balance is not enough”: use a `credit_card_…` as `method`; "
@@ -65,6 +66,68 @@ def test_a_description_opens_with_what_most_sessions_learned():
         "When `pay_order` refuses, set `cabin` to `priority` or set `cabin` to `economy`. "
         "Use when you call `pay_order` or when it answers “cabin is full”."
     )
+
+
+def test_a_description_does_not_contradict_itself_over_the_remedies_of_two_errors():
+    rows = [
+        failed("balance is not enough", ("cabin", "business", "economy")),
+        failed("no seats", ("cabin", "economy", "business")),
+        failed("try later", pattern="retried_call"),
+    ]
+    assert create(*rows).description.startswith("When `pay_order` refuses, set `cabin` to `economy`. ")
+
+
+def test_a_call_that_may_be_sent_again_is_not_forbidden_to_be_sent_again():
+    content = create(
+        failed("request timed out", pattern="retried_call", named=["host"]),
+        failed("card has expired", pattern="repeated_call"),
+    )
+
+    assert content.instructions == (
+        "1. When `pay_order` refuses, go by the remedies below in their order; "
+        "send the same call again only where one says so.\n"
+        "\n"
+        "## When it answers with an error\n"
+        "- “request timed out”: send the same call once more, it can pass.\n"
+        "- “card has expired”: settle what it objects to before you call again.\n"
+        "\n"
+        "## Avoid\n"
+        "- Sending `pay_order` the same call again unchanged where no remedy says so; it was refused again."
+    )
+
+
+def test_a_page_without_remedies_announces_none():
+    between = failed("no such table", pattern="retried_call", between=["run_migrations"])
+    assert create(between).instructions == (
+        "1. Call `run_migrations` before `pay_order`; else it answers “no such table”."
+    )
+
+
+def test_what_more_sessions_teach_stands_in_front():
+    other_card, no_note = ("method", "gift_card_1", "credit_card_2"), ("note", "shop", 7)
+    rows = [
+        failed("card has expired", ("method", "x1", "y2")),
+        failed("no funds", other_card),
+        *(failed("no funds", no_note) for _ in range(3)),
+        *(failed("no funds", ("amount", 9, 5)) for _ in range(5)),
+    ]
+    line = (
+        "- “no funds”: use another `note`; else use a `credit_card_…` as `method`; else lower `amount`.\n"
+        "- “card has expired”: use another `method`."
+    )
+    assert create(*rows).instructions.endswith(line)
+    assert create(*reversed(rows)).instructions.endswith(line)
+
+
+def test_what_supports_a_skill_already_counts_for_the_order_of_its_remedies():
+    known = [failed("no funds", ("method", "gift_card_1", "credit_card_2")) for _ in range(2)]
+    new = [failed("no funds", ("note", "shop", 7)) for _ in range(3)]
+    own = create(*known)
+
+    (edit,) = PROPOSER.propose(new, [skill(own, support=tuple(known))])
+    assert "use another `note`; else use a `credit_card_…` as `method`." in edit.content.instructions
+    (edit,) = PROPOSER.propose(new[:1], [skill(own, support=tuple(known))])
+    assert "use a `credit_card_…` as `method`; else use another `note`." in edit.content.instructions
 
 
 def test_a_skill_about_a_task():
@@ -164,12 +227,16 @@ def test_what_waits_for_more():
     other = corrected("Only the insurance.", topic="task:refund-insurance")
     rule = corrected("Use the other form instead of this one.", topic="task:refund-insurance")
     unexplained = failed("Message error")
+    handed_over = failed("Message error", instead="page_oncall")
 
     assert not PROPOSER.is_ready([wish], [])
     assert PROPOSER.is_ready([wish, other], [])
     assert PROPOSER.is_ready([rule], [])
     assert PROPOSER.is_ready([wish], [skill(create(wish, other))])
     assert not PROPOSER.is_ready([unexplained], [])
+    assert not PROPOSER.is_ready([unexplained, failed("Exceeded 30 redirects")], [])
+    assert not PROPOSER.is_ready([handed_over, unexplained], [])
+    assert PROPOSER.is_ready([handed_over, failed("Message error", pattern="repeated_call")], [])
     assert PROPOSER.is_ready([unexplained, failed("no funds", ("card", ABSENT, "x1"))], [])
     assert not PROPOSER.is_ready([], [])
 

@@ -102,7 +102,9 @@ def test_a_call_that_was_repeated_and_given_up():
     details = {"named": ["payments[0].amount"], "instead": "transfer_to_human_agents"}
     assert points(failed(ERROR, pattern="repeated_call", **details)) == [
         Remedy(ERROR, "check `amount` before you call again"),
-        Pitfall("Sending `pay_order` the same call again unchanged; it was refused again."),
+        Pitfall(
+            "Sending `pay_order` the same call again unchanged where no remedy says so; it was refused again."
+        ),
     ]
     assert points(failed(ERROR, pattern="given_up", **details)) == [
         Remedy(ERROR, "check `amount` before you call again"),
