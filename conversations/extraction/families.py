@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conversations.extraction import openai_chat
 from conversations.extraction.reading import Family
 
 FAMILIES: tuple[Family, ...] = (openai_chat.FAMILY,)
+
+
+def family_of(message: Any) -> Family | None:
+    """Return the family that reads a message; None for what nobody here knows."""
+    if not isinstance(message, dict):
+        return None
+    return next((family for family in FAMILIES if family.matches(message)), None)

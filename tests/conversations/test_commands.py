@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from conversations import sealing, storage
 from conversations.envelope import checked
-from conversations.importing import fitting_session_id
 from conversations.intake import accept
 from conversations.models import ConversationMessage, IntakeRecord, Session
+from conversations.records import fitting_session_id
 from mirix.tenants.models import Client, EndUser, Organization
 from tests.data import shared
 from tests.factories import make_session
@@ -73,6 +73,7 @@ class TestImport:
             "created end user 'tau'\n"
             "Imported 1 session: 2 new turns\n"
             "  turns            1 user, 1 assistant\n"
+            f"  {path} (JSON Lines, one session, openai chat): 1 session: 2 new turns\n"
         )
         turn = ConversationMessage.objects.first()
         assert turn.client.name == "desk"
@@ -80,11 +81,14 @@ class TestImport:
         assert Session.objects.get().state == "sealed"
 
     def test_the_report_counts_turns_by_role_and_what_was_skipped_and_why(self, write):
-        messages = [{"role": "system", "content": "x"}, HELLO, HI, {"role": "user"}, "what"]
-        report = load(write(session("a", *messages, source="somewhere"), session("b")))
-        assert report == {
+        messages = [{"role": "system", "content": "x"}, HELLO, HI, {"role": "user"}, 5]
+        path = write(session("a", *messages, source="somewhere"), session("b"))
+        report = load(path)
+        [reason] = [reason for reason in report["skipped"] if reason.startswith("expected ")]
+        counts = {
             "sessions": 2,
             "unchanged": 0,
+            "unnamed": 0,
             "new_turns": 4,
             "turns": {"user": 2, "assistant": 2},
             "duplicate": 0,
@@ -92,10 +96,16 @@ class TestImport:
             "skipped": {
                 "system message": 1,
                 "empty message": 1,
-                "expected an OpenAI chat message with “role” and “content”, got a string": 1,
+                reason: 1,
             },
+            "omitted": {},
             "renamed": {},
             "problems": [],
+        }
+        assert reason.endswith(", got a number")
+        taken_for = "JSON Lines, a session a record, openai chat"
+        assert report == counts | {
+            "files": [{"source": str(path), "taken_for": taken_for} | counts],
             "dry_run": False,
             "user_id": "tau",
         }
@@ -197,12 +207,21 @@ class TestImport:
             (b"{", "not valid JSON: Expecting property name"),
             (b"\xff{}", "not UTF-8: invalid start byte at byte 0"),
             (b"[" * 100_000, "nested too deeply"),
-            (b"[]", "expected an object with session_id and messages, got a list"),
-            (b'{"messages": []}', "session_id: missing"),
-            (b'{"session_id": 5, "messages": []}', "session_id: must be a string, not a number"),
-            (b'{"session_id": null, "messages": []}', "session_id: must be a string, not null"),
-            (b'{"session_id": " ", "messages": [1]}', "session_id: empty"),
-            (b'{"session_id": "a"}', "messages: missing"),
+            (b"[]", "expected a session, got an empty list"),
+            (b"5", "expected a session, which is an object with messages, or a message, got a number"),
+            (
+                b'{"a": 1}',
+                "expected a session, which is an object with messages, or a message, got an object",
+            ),
+            (b'{"messages": []}', "messages: May not be empty."),
+            (
+                b'{"session_id": {}, "messages": [1]}',
+                "session_id: must be a string or a whole number, not an object",
+            ),
+            (
+                b'{"session_id": "a"}',
+                "messages: missing; expected a list under one of messages, conversations, ",
+            ),
             (b'{"session_id": "a", "messages": {}}', "messages: must be a list, not an object"),
             (b'{"session_id": "a", "messages": []}', "messages: May not be empty."),
             (
@@ -255,8 +274,11 @@ class TestImport:
             "tau",
             fails="2 lines could not be imported.",
         )
-        assert f"  {path}, line 1: session_id: missing\n" in out
-        assert f"  {path}, line 3: expected an object with session_id and messages, got a list\n" in out
+        reason = (
+            "expected a session, which is an object with messages, or a message, got an object with nothing"
+        )
+        assert f"  {path}, line 1: {reason} with nothing\n" in out
+        assert f"  {path}, line 3: expected a session, got an empty list\n" in out
 
     def test_blank_lines_a_byte_order_mark_and_no_line_end(self, tmp_path):
         path = tmp_path / "odd.jsonl"

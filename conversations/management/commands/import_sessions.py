@@ -1,11 +1,10 @@
-"""`import_sessions`: recorded sessions from files or standard input."""
+"""`import_sessions`: recorded sessions from files, folders or standard input."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,111 +13,143 @@ from django.db import transaction
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from conversations.importing import ImportReport, import_lines
+from conversations.importing import MAX_SESSION_BYTES, Problem, SourceReport, import_source, name_of, total_of
+from conversations.management.import_text import could_not, report_text
+from conversations.records import KNOWN_SUFFIXES, files_in
 from mirix.commands import DataCommand
 from mirix.tenants.commands import create_missing
-from mirix.tenants.models import Client
-from mirix.tenants.owners import Owner
 
 STDIN = "-"
-REASONS_SHOWN = 10
-PROBLEMS_SHOWN = 20
+MEGABYTE = 1_000_000
 
 
 class Command(DataCommand):
-    """Import sessions, one JSON object with `session_id` and `messages` a line.
+    """Import recorded sessions from files, folders or standard input.
 
-    An imported session is complete and counts as sealed unless `--open`. Importing the same file again adds
-    nothing; a session that has grown adds its tail. A broken line is reported, the rest goes on, and the exit
-    code is 1.
+    JSON and JSON Lines of any layout, logs of coding agents and recorded runs are told apart by content. An
+    imported session is complete and counts as sealed unless `--open`. Importing the same again adds nothing;
+    a session that has grown adds its tail; an interrupted import is started again and does the rest. What
+    cannot be imported is reported, the rest goes on, and the exit code is 1.
     """
 
-    help = "Import recorded sessions: JSON Lines, an object with session_id and messages in each."
+    help = (
+        "Import recorded sessions: JSON, JSON Lines, logs of coding agents, recorded runs; files or folders."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add files and options."""
-        parser.add_argument("files", nargs="*", default=[STDIN], metavar="FILE", help="- is standard input")
+        """Add paths and options."""
+        parser.add_argument(
+            "paths", nargs="*", default=[STDIN], metavar="PATH", help="file or folder; - is standard input"
+        )
         parser.add_argument("--organization", required=True, metavar="NAME", help="made when missing")
         parser.add_argument("--user", required=True, metavar="USER_ID", help="end user; made when missing")
         parser.add_argument("--client", default="import", metavar="NAME", help="made when missing")
         parser.add_argument("--open", action="store_true", help="leave the sessions open: more will follow")
         parser.add_argument("--dry-run", action="store_true", help="report what would happen, write nothing")
+        parser.add_argument(
+            "--max-megabytes",
+            type=float,
+            default=MAX_SESSION_BYTES / MEGABYTE,
+            metavar="N",
+            help="refuse a session that is larger (%(default)g)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Import every file and report."""
+        if options["max_megabytes"] <= 0:
+            raise CommandError("--max-megabytes: must be more than 0")
+        paths = [path for name in options["paths"] for path in _files(name)]
         with ExitStack() as stack:
-            sources = [(name, stack.enter_context(_opened(name))) for name in options["files"]]
             if options["dry_run"]:
                 self.say("dry run: nothing of this is kept")
                 stack.enter_context(_rolled_back())
             client, owner = create_missing(
-                self,
-                organization=options["organization"],
-                client=options["client"],
-                user_id=options["user"],
+                self, organization=options["organization"], client=options["client"], user_id=options["user"]
             )
-            report = ImportReport()
-            with self._progress(sources) as advance:
-                for name, stream in sources:
-                    for length in _imported(name, stream, client, owner, report, options["open"]):
-                        advance(length)
+            advance = stack.enter_context(_progress(paths))
+            reports = []
+            for path in paths:
+                report = SourceReport(source=str(path) if path else "standard input")
+                reports.append(report)
+                for _ in self._imported(path, report, advance, client=client, owner=owner, options=options):
+                    pass
+        total = total_of(reports)
         self.answer(
-            report.as_dict() | {"dry_run": options["dry_run"], "user_id": options["user"]},
-            self._text(report, is_dry_run=options["dry_run"]),
+            total.as_dict()
+            | {"files": [report.as_dict() for report in reports]}
+            | {"dry_run": options["dry_run"], "user_id": options["user"]},
+            report_text(total, reports, is_dry_run=options["dry_run"]),
         )
-        if report.problems:
-            raise CommandError(f"{_number(len(report.problems), 'line')} could not be imported.")
+        if total.problems:
+            raise CommandError(could_not(total))
 
-    @contextmanager
-    def _progress(self, sources: list[tuple[str, IO[bytes]]]) -> Iterator[Callable[[int], None]]:
-        """Show a bar on a terminal; elsewhere nothing."""
-        columns = (TextColumn("importing"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        console = Console(stderr=True)
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-            task = progress.add_task("importing", total=_total_size(sources))
-            yield lambda length: progress.advance(task, length)
-
-    def _text(self, report: ImportReport, *, is_dry_run: bool) -> str:
-        did = "Would import" if is_dry_run else "Imported"
-        unchanged = f" ({report.unchanged} unchanged)" if report.unchanged else ""
-        sessions, turns = _number(report.sessions, "session"), _number(report.new_turns, "new turn")
-        lines = [
-            f"{did} {sessions}{unchanged}: {turns}",
-            *_counted("turns", report.turns.most_common()),
-            *_counted("skipped", report.skipped.most_common(REASONS_SHOWN)),
-            *_counted("already stored", [("turns", report.duplicate)] if report.duplicate else []),
-            *_counted("cut", [("turns longer than the limit", report.truncated)] if report.truncated else []),
-            *(f"  renamed          {old} → {new_id}" for old, new_id in report.renamed.items()),
-            *(f"  {p.source}, line {p.line}: {p.reason}" for p in report.problems[:PROBLEMS_SHOWN]),
-        ]
-        if len(report.problems) > PROBLEMS_SHOWN:
-            lines.append(f"  … and {len(report.problems) - PROBLEMS_SHOWN} more broken lines")
-        return "\n".join(lines)
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def _counted(title: str, counts: Iterable[tuple[str, int]]) -> list[str]:
-    listing = ", ".join(f"{count} {what}" for what, count in counts)
-    return [f"  {title:<16} {listing}"] if listing else []
+    def _imported(
+        self,
+        path: Path | None,
+        report: SourceReport,
+        advance: Callable[[int], None],
+        *,
+        options: dict[str, Any],
+        **whose: Any,
+    ) -> Iterator[None]:
+        """Import one file; one that cannot be opened is a problem like any other."""
+        try:
+            stream: IO[bytes] = path.open("rb") if path else sys.stdin.buffer
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror or error}"
+            report.add_problem(Problem(source=report.source, line=0, reason=reason))
+            return
+        done = 0
+        for _ in import_source(
+            stream,
+            report=report,
+            name=name_of(path) if path else "",
+            is_open=options["open"],
+            max_bytes=int(options["max_megabytes"] * MEGABYTE),
+            **whose,
+        ):
+            if path:
+                advance(stream.tell() - done)
+                done = stream.tell()
+            yield
+        if path:
+            advance(path.stat().st_size - done)
+            stream.close()
 
 
-def _imported(
-    name: str, stream: IO[bytes], client: Client, owner: Owner, report: ImportReport, is_open: bool
-) -> Iterator[int]:
-    source = "standard input" if name == STDIN else name
-    return import_lines(stream, source=source, client=client, owner=owner, report=report, is_open=is_open)
-
-
-def _opened(name: str) -> AbstractContextManager[IO[bytes]]:
+def _files(name: str) -> list[Path | None]:
+    """Return the files that an argument names; None is standard input."""
     if name == STDIN:
-        return nullcontext(sys.stdin.buffer)
+        return [None]
+    path = Path(name)
     try:
-        return Path(name).open("rb")
+        path.stat()
+        if not path.is_dir():
+            return [path]
+        found: list[Path | None] = list(files_in(path))
     except OSError as error:
         raise CommandError(f"cannot read {name}: {error.strerror}") from error
+    if not found:
+        raise CommandError(
+            f"nothing to import in {name}: no file ends with {', '.join(KNOWN_SUFFIXES)} (.gz)"
+        )
+    return found
+
+
+@contextmanager
+def _progress(paths: list[Path | None]) -> Iterator[Callable[[int], None]]:
+    """Show a bar on a terminal; elsewhere nothing."""
+    columns = (TextColumn("importing"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("importing", total=_total_size(paths))
+        yield lambda length: progress.advance(task, length)
+
+
+def _total_size(paths: list[Path | None]) -> int | None:
+    if None in paths:
+        return None
+    return sum(path.stat().st_size for path in paths if path and path.is_file())
 
 
 @contextmanager
@@ -127,9 +158,3 @@ def _rolled_back() -> Iterator[None]:
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-
-
-def _total_size(sources: list[tuple[str, IO[bytes]]]) -> int | None:
-    if any(name == STDIN for name, _ in sources):
-        return None
-    return sum(os.fstat(stream.fileno()).st_size for _, stream in sources)
