@@ -9,7 +9,7 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
+from procrastinate.contrib.django.admin import ProcrastinateEventInline, ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 from rest_framework_simplejwt.token_blacklist.admin import BlacklistedToken, OutstandingToken
 
@@ -19,6 +19,7 @@ from mirix.admin_base import (
     TitledAdmin,
     UserChangeForm,
     UserCreationForm,
+    display,
 )
 
 admin.site.unregister([User, Group, ProcrastinateJob])
@@ -64,13 +65,46 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin):
     readonly_fields = ("last_login", "date_joined")
 
 
+STATUS_COLOURS = {"Todo": "info", "Doing": "info", "Succeeded": "success", "Failed": "danger"}
+
+
+class JobEvents(ProcrastinateEventInline):
+    """What happened to a job; the worker alone adds to it."""
+
+    extra = 0
+    verbose_name_plural = "What happened"
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Let nobody add events by hand."""
+        return False
+
+
 @admin.register(ProcrastinateJob)
 class JobAdmin(SuperuserAdmin, ProcrastinateJobAdmin):
     """Jobs of the worker, of all organizations; to look at, since retrying is the worker's own duty."""
 
     list_title = "Jobs"
     actions = None
+    list_display = ("pk", "short_task_name", "pretty_args", "shown_status", "summary")
     list_filter = ("status", "queue_name")
     ordering = ("-id",)
     paginator = CappedPaginator
     show_full_result_count = False
+    fields = (
+        "pk",
+        "short_task_name",
+        "pretty_args",
+        "shown_status",
+        "queue_name",
+        "lock",
+        "queueing_lock",
+        "priority",
+        "scheduled_at",
+        "attempts",
+    )
+    inlines = (JobEvents,)
+
+    @display(description="Status", label=STATUS_COLOURS)
+    def shown_status(self, obj: ProcrastinateJob) -> str:
+        """Return the status in a word; the package's own has a picture that few fonts hold."""
+        return obj.status.capitalize()
