@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from conversations.models import IntakeRecord, Session
-from mirix.admin_base import OrganizationFilter, PageAdmin, display
+from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 
 STATE_COLOURS = {"Queued": "info", "Stored": "success", "Partly stored": "warning", "Failed": "danger"}
 
@@ -21,12 +21,11 @@ class IntakeRecordAdmin(PageAdmin):
     heavy_fields = ("body", "report", "error")
     page_template = "admin/conversations/intakerecord/page.html"
     list_display = (
-        "id",
+        "record",
         "end_user",
         "client",
         "organization",
-        "session_id",
-        "message_count",
+        "messages",
         "shown_state",
         "created_at",
     )
@@ -36,6 +35,16 @@ class IntakeRecordAdmin(PageAdmin):
     ordering = ("-created_at", "id")
     empty_title = "Nothing was sent yet"
     empty_text = "Each request to POST /memory/add leaves a record here, with a report on every message."
+
+    @display(description="Record", ordering="id")
+    def record(self, obj: IntakeRecord) -> str:
+        """Return its id, and the session that the messages are of."""
+        return two_lines(obj.pk, f"session {obj.session_id}" if obj.session_id else "no session")
+
+    @display(description="Messages", ordering="message_count")
+    def messages(self, obj: IntakeRecord) -> int:
+        """Return how many were sent."""
+        return obj.message_count
 
     @display(description="State", ordering="state", label=STATE_COLOURS)
     def shown_state(self, obj: IntakeRecord) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from conversations.tasks import store_turns
 from mirix.tenants.owners import Owner
 from skills.models import ReviewDecision, Skill, SkillRevision
 from tests.browser.conftest import OpenScreen, path_of
@@ -25,6 +26,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 QUEUE = "/admin/skills/skillrevision/"
 HOSTILE = '"><img src=x onerror="window.ran=1"></textarea></script><script>window.ran=1</script>'
+CUT_OFF = """() => {
+    let box = document.querySelector("#result_list");
+    while (box && !["auto", "scroll"].includes(getComputedStyle(box).overflowX)) box = box.parentElement;
+    return box ? box.scrollWidth - box.clientWidth : 0;
+}"""
+"""How many pixels of a list one has to scroll for."""
 
 
 @pytest.fixture
@@ -261,7 +268,8 @@ def test_a_reviewer_of_another_organization_sees_none_of_it(owner, screen: OpenS
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
-def test_pages_fit_their_window(scheme, width, owner, screen: OpenScreen):
+def test_pages_fit_their_window(scheme, width, transactional_db, screen: OpenScreen):
+    owner = make_owner(user_id="alice.of.the.desk@example.com")
     skill = make_skill(owner, make_content(name="pay", instructions="1. Ask for the card.\n2. Charge it."))
     edit = make_proposal(
         owner,
@@ -273,8 +281,13 @@ def test_pages_fit_their_window(scheme, width, owner, screen: OpenScreen):
     edit.experiences.add(make_experience(owner))
     create = proposal(owner, "pay-with-the-right-card")
     session = create.experiences.first().session
-    make_intake(owner, report={"stored": 4, "skipped": [{"index": 0, "reason": "system message"}]})
+    make_intake(
+        owner,
+        session_id="order-0e0c53f2-2b9c-4c0e-a1f3-64a6a2a7d0f1",
+        report={"stored": 4, "skipped": [{"index": 0, "reason": "system message"}]},
+    )
     run = make_run(owner)
+    job = store_turns.defer(intake_id="intake-01a234e70485c6cf441a7f01a234e70485c6cf441a7f")
     here = screen(make_superuser(), width=width, color_scheme=scheme)
     for name, path in {
         "home": "/admin/",
@@ -292,10 +305,12 @@ def test_pages_fit_their_window(scheme, width, owner, screen: OpenScreen):
         "keys": "/admin/tenants/apikey/",
         "logins": "/admin/auth/user/",
         "jobs": "/admin/procrastinate/procrastinatejob/",
+        "job": f"/admin/procrastinate/procrastinatejob/{job}/change/",
     }.items():
         here.open(path)
         here.keep(f"{name}-{scheme}-{width}")
         assert here.overflow() <= 0, path
+        assert here.page.evaluate(CUT_OFF) == 0, path
 
 
 def test_a_text_that_turns_around_is_shown_in_the_order_it_is_stored(owner, screen: OpenScreen):
