@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conversations.extraction.payloads import plain, scrub
 from mirix.text import clean_json, truncate
 
 MAX_NAME_CHARS = 256
@@ -45,8 +46,10 @@ def make_call(*, id: Any = "", name: Any = "", arguments: Any = None) -> Call:  
     if arguments is None:
         arguments, text = {}, ""
     elif isinstance(arguments, str):
-        text, arguments = arguments, _parsed(arguments)
+        text = scrub(arguments)
+        arguments = _parsed(text)
     else:
+        arguments = plain(arguments)
         text = json.dumps(arguments, ensure_ascii=False)
     return Call(id=label(id), name=label(name), text=text, arguments=arguments)
 

@@ -1,20 +1,21 @@
 """The content of a message: text and parts in, one text out.
 
-What is not text becomes a placeholder that names type and size, `[image: image/png, 3.4 KB]`: a transcript
-is for reading, and base64 is not.
+What is not text becomes a placeholder that names type and size, `[image: image/png, 3.4 KB]`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-MAX_URL_CHARS = 200
-REASONING_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
-DATA_URL = re.compile(r"data:(?P<type>[^;,]*)(?P<options>[^,]*),(?P<data>.*)", re.DOTALL)
+from conversations.extraction.payloads import placeholder, plain, scrub
+
+REASONING_TYPES = frozenset(
+    {"thinking", "redacted_thinking", "reasoning", "reasoning_content", "reasoning_text", "thought"}
+)
+MAX_KIND_CHARS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +56,10 @@ def kind_of(part: Any) -> str:
         return json_type(part)
     kind = part.get("type")
     if isinstance(kind, str) and kind:
-        return kind[:64]
-    return "text" if isinstance(part.get("text"), str) else "object without a type"
+        return kind[:MAX_KIND_CHARS]
+    if isinstance(part.get("text"), str):
+        return "thought" if part.get("thought") is True else "text"
+    return "object without a type"
 
 
 def read_part(part: Any, kind: str) -> str | None:
@@ -76,51 +79,58 @@ def _read_text(part: dict[str, Any]) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _media(kind: str, *fields: str) -> Callable[[dict[str, Any]], str]:
+def _text_in(*fields: str) -> Callable[[dict[str, Any]], str]:
+    """Return a reader for parts that hold text, or data to be read as text, in one of `fields`."""
+
+    def read(part: dict[str, Any]) -> str:
+        return as_text(next((part[field] for field in fields if part.get(field)), "")).text
+
+    return read
+
+
+def media(kind: str, *fields: str) -> Callable[[dict[str, Any]], str]:
     """Return a reader for parts that hold a `kind` of media in one of `fields`, as URL, data or object."""
 
     def read(part: dict[str, Any]) -> str:
         source = next((part[field] for field in fields if part.get(field)), None)
         details = source if isinstance(source, dict) else part
         if isinstance(source, dict):
-            source = next((source[key] for key in ("url", "data", "file_data") if source.get(key)), None)
+            source = next((source[key] for key in SOURCE_KEYS if source.get(key)), None)
         return placeholder(
             kind,
             source if isinstance(source, str) else "",
-            name=_first(details, "filename", "name", "title") or _first(details, "file_id", "id"),
-            media_type=_first(details, "media_type", "mime_type", "mimeType", "format"),
+            name=_first(details, *NAME_KEYS) or _first(part, *NAME_KEYS) or _first(details, "file_id", "id"),
+            media_type=_first(details, *TYPE_KEYS) or _first(part, *TYPE_KEYS),
         )
 
     return read
+
+
+SOURCE_KEYS = ("url", "data", "file_data", "bytes", "uri", "fileUri", "file_uri")
+NAME_KEYS = ("filename", "name", "title", "displayName", "display_name")
+TYPE_KEYS = ("media_type", "mediaType", "mime_type", "mimeType", "contentType", "format")
 
 
 def _first(part: dict[str, Any], *keys: str) -> str:
     return next((value for key in keys if isinstance(value := part.get(key), str) and value), "")
 
 
-def placeholder(kind: str, source: str, *, name: str = "", media_type: str = "") -> str:
-    """Return what stands for a medium in the text; `source` is a URL, a data URL or bare base64."""
-    size = where = ""
-    if found := DATA_URL.match(source):
-        media_type = found["type"] or media_type
-        data = found["data"]
-        size = _size(_decoded_length(data) if "base64" in found["options"] else len(data))
-    elif "://" in source[:32]:
-        where = source.split("?", 1)[0].split("#", 1)[0][:MAX_URL_CHARS]  # a query may hold credentials
-    elif source:
-        size = _size(_decoded_length(source))
-    about = ", ".join(item for item in (name[:MAX_URL_CHARS], media_type[:64], where, size) if item)
-    return f"[{kind}: {about}]" if about else f"[{kind}]"
+_document = media("document", "source", "document", "data")
 
 
-def _decoded_length(base64: str) -> int:
-    return len(base64.rstrip("=")) * 3 // 4
-
-
-def _size(length: int) -> str:
-    if length < 1024:
-        return f"{length} B"
-    return f"{length / 1024:.1f} KB" if length < 1024 * 1024 else f"{length / 1024 / 1024:.1f} MB"
+def _read_document(part: dict[str, Any]) -> str:
+    """Read a document: its text where it is given as text, else a placeholder."""
+    source = part.get("source", part.get("document"))
+    if not isinstance(source, dict):
+        return _document(part)
+    match source.get("type"):
+        case "text" if str(source.get("media_type") or "text/").startswith("text/"):
+            return as_text(source.get("data", source.get("text"))).text
+        case "content":
+            return as_text(source.get("content")).text
+        case None if "document" in part and not source.keys() & {"url", "media_type"}:
+            return as_text(source.get("data")).text
+    return _document(part)
 
 
 def json_type(value: Any) -> str:
@@ -144,9 +154,9 @@ def json_type(value: Any) -> str:
 def as_text(content: Any) -> Content:
     """Read what a tool returned: as `read_content`, and any other JSON value as its JSON text."""
     read = read_content(content)
-    if not read.unknown:
-        return read
-    return Content(text=json.dumps(content, ensure_ascii=False))
+    if read.unknown:
+        return Content(text=json.dumps(plain(content), ensure_ascii=False))
+    return Content(text=scrub(read.text))
 
 
 PARTS: dict[str, Callable[[dict[str, Any]], str | None]] = {
@@ -154,17 +164,26 @@ PARTS: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "input_text": _read_text,
     "output_text": _read_text,
     "refusal": _read_text,
-    "image": _media("image", "image", "source", "data", "url"),
-    "image_url": _media("image", "image_url"),
-    "input_image": _media("image", "image_url"),
-    "image_file": _media("image", "image_file"),
-    "audio": _media("audio", "audio", "source", "data"),
-    "input_audio": _media("audio", "input_audio"),
-    "audio_url": _media("audio", "audio_url"),
-    "video": _media("video", "video", "source", "data"),
-    "video_url": _media("video", "video_url"),
-    "file": _media("file", "file", "source", "data"),
-    "input_file": _media("file", "file_data", "file_url"),
-    "document": _media("document", "source", "document", "data"),
-    "document_url": _media("document", "document_url"),
+    "summary_text": _read_text,
+    "logs": _text_in("logs"),
+    "search_result": _text_in("content"),
+    "tool_reference": _text_in("tool_name", "title", "name"),
+    "image": media("image", "image", "source", "data", "url"),
+    "image_url": media("image", "image_url"),
+    "input_image": media("image", "image_url"),
+    "image_file": media("image", "image_file"),
+    "computer_screenshot": media("image", "image_url"),
+    "audio": media("audio", "audio", "source", "data"),
+    "input_audio": media("audio", "input_audio"),
+    "audio_url": media("audio", "audio_url"),
+    "video": media("video", "video", "source", "data"),
+    "video_url": media("video", "video_url"),
+    "input_video": media("video", "video_url"),
+    "file": media("file", "file", "source", "data", "url"),
+    "input_file": media("file", "file_data", "file_url"),
+    **dict.fromkeys(
+        ("container_upload", "code_execution_output", "bash_code_execution_output"), media("file", "file")
+    ),
+    "document": _read_document,
+    "document_url": media("document", "document_url"),
 }

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from conversations.extraction import openai_chat
+from conversations.extraction import (
+    anthropic,
+    bedrock,
+    gemini,
+    mistral,
+    openai_chat,
+    openai_responses,
+    replies,
+    vercel,
+)
 from conversations.extraction.reading import Family
 
-FAMILIES: tuple[Family, ...] = (openai_chat.FAMILY,)
+FAMILIES: tuple[Family, ...] = (
+    mistral.FAMILY,
+    openai_responses.FAMILY,
+    anthropic.FAMILY,
+    bedrock.FAMILY,
+    vercel.FAMILY,
+    gemini.FAMILY,
+    replies.FAMILY,
+    openai_chat.FAMILY,
+)
 
 
 def family_of(message: Any) -> Family | None:

@@ -1,7 +1,7 @@
 """The OpenAI chat family: `{"role", "content", …}` with `tool_calls`, or the older `function_call`.
 
-Also what others make of that shape: the role `agent`, `tool_call_ids` as a list, content as one part where
-a list was asked for, arguments as an object, extra fields of all kinds.
+Also what others make of that shape: other words for the roles, `tool_call_ids` as a list, content as one part
+where a list was asked for, arguments as an object, extra fields of all kinds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
 
 ROLES = "system, developer, user, assistant, tool or function"
-REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "tool_plan")
+RESULT_TYPES = ("tool_result", "tool-result", "tool-error", "tool-approval-response", "function_call_output")
+RESULT_KEYS = ("toolResult", "functionResponse", "function_response")
 
 
 def matches(message: dict[str, Any]) -> bool:
@@ -31,12 +33,14 @@ def read(message: dict[str, Any], reading: Reading) -> None:
             reading.omit("system")
         case "developer":
             reading.omit("developer")
-        case "user":
+        case "user" | "human":
             _read_speech(message, reading, "user")
-        case "assistant" | "agent":
+        case "assistant" | "agent" | "model" | "ai" | "bot":
             _read_speech(message, reading, "assistant")
-        case "tool" | "function":
-            _read_result(message, reading)
+        case "tool" | "function" | "ipython" | "observation":
+            _read_results(message, reading)
+        case "data":
+            reading.omit("data")
         case _:
             shown = (
                 f"unknown role “{role[:64]}”" if isinstance(role, str) else f"the role is {json_type(role)}"
@@ -47,26 +51,53 @@ def read(message: dict[str, Any], reading: Reading) -> None:
 def _read_speech(message: dict[str, Any], reading: Reading, role: Role) -> None:
     if any(message.get(field) for field in REASONING_FIELDS):
         reading.omit("reasoning")
-    reading.content(role, message.get("content"))
+    _read_executed(message.get("executed_tools"), reading)
+    reading.content(role, message.get("content", message.get("text")))
     for text in _spoken_elsewhere(message):
         reading.say(role, text)
+    if isinstance(message.get("images"), list):
+        reading.content(role, message["images"])
     for call in read_calls(message):
         reading.call(call)
 
 
+def _read_executed(tools: Any, reading: Reading) -> None:
+    """Read the tools that the provider ran before it spoke."""
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict):
+            name = tool.get("name") or tool.get("type") or "tool"
+            reading.call(make_call(name=name, arguments=tool.get("arguments")))
+            if tool.get("output") is not None:
+                reading.result(tool["output"], name=name)
+        else:
+            reading.unknown("assistant", "executed tool")
+
+
 def _spoken_elsewhere(message: dict[str, Any]) -> list[str]:
-    """Return what a message says outside its content: a refusal, the transcript of spoken audio."""
-    refusal, audio = message.get("refusal"), message.get("audio")
+    """Return what is said outside the content: a refusal, why one was stopped, the words of spoken audio."""
+    refusal, audio, details = (message.get(field) for field in ("refusal", "audio", "stop_details"))
     transcript = audio.get("transcript") if isinstance(audio, dict) else None
-    return [text for text in (refusal, transcript) if isinstance(text, str) and text.strip()]
+    stopped = details.get("explanation") if isinstance(details, dict) else None
+    return [text for text in (refusal, transcript, stopped) if isinstance(text, str) and text.strip()]
 
 
-def _read_result(message: dict[str, Any], reading: Reading) -> None:
+def _read_results(message: dict[str, Any], reading: Reading) -> None:
+    """Read what tools returned: the content itself, or the results that are its parts."""
+    content = message.get("content", message.get("text"))
+    if isinstance(content, list) and any(_is_result(part) for part in content):
+        reading.content("user", content)
+        return
     reading.result(
-        message.get("content"),
-        name=message.get("name"),
+        content,
+        name=message.get("name", message.get("tool_name")),
         call_id=label(message.get("tool_call_id")) or _first_id(message.get("tool_call_ids")),
         is_error=_says_error(message),
+    )
+
+
+def _is_result(part: Any) -> bool:
+    return isinstance(part, dict) and (
+        part.get("type") in RESULT_TYPES or any(key in part for key in RESULT_KEYS)
     )
 
 
@@ -86,8 +117,10 @@ def read_calls(message: dict[str, Any]) -> list[Call]:
     """Return the calls that a message makes, in order; `function_call` is the older form of one."""
     raw = message.get("tool_calls")
     calls = [_read_call(item) for item in (raw if isinstance(raw, list) else [raw]) if item]
-    if message.get("function_call"):
-        calls.append(_read_call(message["function_call"]))
+    if older := message.get("function_call"):
+        call = _read_call(older)
+        if call.name or call.text:  # some providers fill the field with empty strings
+            calls.append(call)
     return calls
 
 
@@ -99,9 +132,4 @@ def _read_call(raw: Any) -> Call:
     return make_call(id=raw.get("id"), name=inner.get("name"), arguments=arguments)
 
 
-FAMILY = Family(
-    name="openai_chat",
-    expects="an OpenAI chat message with “role” and “content”",
-    matches=matches,
-    read=read,
-)
+FAMILY = Family(name="openai_chat", matches=matches, read=read)

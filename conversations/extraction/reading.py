@@ -6,17 +6,26 @@ back, this is left out. What follows from that is the same for all and lies here
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from conversations.extraction.calls import Call, label
 from conversations.extraction.content import REASONING_TYPES, as_text, json_type, kind_of, marker, read_part
+from conversations.extraction.payloads import scrub
 from conversations.extraction.types import Role
 
 MAX_KINDS_NAMED = 5
-LEFT_OUT = {"system": "system message", "developer": "developer message", "reasoning": "reasoning only"}
+LEFT_OUT = {
+    "system": "system message",
+    "developer": "developer message",
+    "provider error": "error reply of a provider",
+}
+THOUGHT = re.compile(r"\s*<(?P<tag>think|thinking)>")
+EXPECTED = "expected an object with “role” and “content”, or another shape of docs/shapes.md"
 EXPECTED_CONTENT = "a string or a list of text, image, audio and file parts"
 
 
@@ -50,17 +59,21 @@ PartReader = Callable[[dict[str, Any], "Reading", Role], None]
 """Reads one typed part of a message of a role, into a reading."""
 
 
+def _nothing(_message: dict[str, Any], _reading: Reading) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One family of shapes: whether a message is of it, how to read one, and its parts of content."""
+    """One family of shapes: whether a message is of it, and how to read one; what parts of content it has."""
 
     name: str
-    expects: str
-    """How its messages look, for the report on a message that no family knows."""
-    matches: Callable[[dict[str, Any]], bool]
-    read: Callable[[dict[str, Any], Reading], None]
+    matches: Callable[[dict[str, Any]], bool] = lambda _: False
+    """A family without messages of its own matches none."""
+    read: Callable[[dict[str, Any], Reading], None] = _nothing
     parts: Mapping[str, PartReader] = field(default_factory=dict)
-    """Readers of content parts by their `type`, for messages of all families; `tool-*` is any `tool-…`."""
+    """Readers of content parts by their `type`, in messages of all families; `*` stands for anything."""
+    keys: Mapping[str, PartReader] = field(default_factory=dict)
+    """Readers of content parts without a type, by the key that tells them."""
 
 
 @dataclass(kw_only=True)
@@ -80,9 +93,12 @@ class Reading:
 
     def say(self, role: Role, text: str) -> None:
         """Add text to the turn of `role`; a new turn begins where another one came between."""
+        if role == "assistant" and (answer := without_thoughts(text)) != text:
+            self.omit("reasoning")
+            text = answer
         if text:
             self._is_readable = self._is_readable or not text.isspace()
-            self._turn_of(role).texts.append(text)
+            self._turn_of(role).texts.append(scrub(text))
 
     def call(self, call: Call) -> None:
         """Add a call to the assistant's turn."""
@@ -132,17 +148,19 @@ class Reading:
             self.omit("reasoning")
         elif (text := read_part(part, kind)) is not None:
             self.say(role, text)
-        elif isinstance(part, dict) and (reader := self.part_reader(kind)):
+        elif isinstance(part, dict) and (reader := self._reader_of(part, kind)):
             reader(part, self, role)
         else:
             self.unknown(role, kind)
 
-    def part_reader(self, kind: str) -> PartReader | None:
-        """Return the reader of parts of a type, whichever family has it."""
-        any_of_kind = f"{kind.partition('-')[0]}-*"
+    def _reader_of(self, part: dict[str, Any], kind: str) -> PartReader | None:
+        """Return the reader of a part, whichever family has it."""
         for family in self.families:
-            if reader := family.parts.get(kind) or family.parts.get(any_of_kind):
-                return reader
+            if part.get("type"):
+                if reader := find_reader(family.parts, kind):
+                    return reader
+            elif key := next((key for key in family.keys if key in part), None):
+                return family.keys[key]
         return None
 
     def inner(self, message: Any) -> None:
@@ -152,17 +170,10 @@ class Reading:
         if isinstance(message, dict):
             family = next((family for family in self.families if family.matches(message)), None)
         if family is None:
-            self.fault(self._unknown_shape(message))
+            self.fault(_unknown_shape(message))
         else:
             family.read(message, self)
         self.close()
-
-    def _unknown_shape(self, message: Any) -> str:
-        expected = " or ".join(family.expects for family in self.families if family.expects)
-        if not isinstance(message, dict):
-            return f"expected {expected}, got {json_type(message)}"
-        keys = ", ".join(f"“{key[:64]}”" for key in list(message)[:5]) or "nothing"
-        return f"unknown shape with {keys}; expected {expected}"
 
     def outcome(self) -> list[Draft] | Omission:
         """Return the drafts; the reason for none where nothing was to be read."""
@@ -192,3 +203,27 @@ class Reading:
             self._open = Draft(role=role)
             self._drafts.append(self._open)
         return self._open
+
+
+def without_thoughts(text: str) -> str:
+    """Return what a model said after the thoughts that it began with, `<think>…</think>`."""
+    start = 0
+    while found := THOUGHT.match(text, start):
+        closing = f"</{found['tag']}>"
+        end = text.find(closing, found.end())
+        start = len(text) if end < 0 else end + len(closing)
+    return text[start:].lstrip() if start else text
+
+
+def find_reader(parts: Mapping[str, PartReader], kind: str) -> PartReader | None:
+    """Return the reader of a type of part: by its name, else by the first pattern that fits."""
+    if reader := parts.get(kind):
+        return reader
+    return next((reader for name, reader in parts.items() if "*" in name and fnmatchcase(kind, name)), None)
+
+
+def _unknown_shape(message: Any) -> str:
+    if not isinstance(message, dict):
+        return f"{EXPECTED}, got {json_type(message)}"
+    keys = ", ".join(f"“{key[:64]}”" for key in list(message)[:5]) or "nothing"
+    return f"{EXPECTED}, got an object with {keys}"

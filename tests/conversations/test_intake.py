@@ -12,6 +12,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from conversations import intake, storage
 from conversations.envelope import checked
+from conversations.extraction.reading import EXPECTED
 from conversations.intake import accept, replay, store_queued
 from conversations.models import ConversationMessage, IntakeRecord, Session
 from tests.conversations.turns import BYE, HELLO, HI, RULES, contents
@@ -38,7 +39,7 @@ class TestAddingAtOnce:
                     {"index": 3, "reason": "empty message"},
                     {
                         "index": 4,
-                        "reason": "expected an OpenAI chat message with “role” and “content”, got a string",
+                        "reason": f"{EXPECTED}, got a string",
                         "unreadable": True,
                     },
                 ],

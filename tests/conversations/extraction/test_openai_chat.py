@@ -10,7 +10,7 @@ import pytest
 from conversations.extraction import extract
 from tests.conversations.extraction.single import call, only, reason
 
-EXPECTED = "expected an OpenAI chat message with “role” and “content”"
+EXPECTED = "expected an object with “role” and “content”, or another shape of docs/shapes.md"
 PNG = base64.b64encode(b"\x89PNG" + bytes(1_020)).decode()
 
 
@@ -159,10 +159,10 @@ class TestRoles:
             ("hi", f"{EXPECTED}, got a string"),
             (None, f"{EXPECTED}, got null"),
             ([], f"{EXPECTED}, got a list"),
-            ({}, f"unknown shape with nothing; {EXPECTED}"),
+            ({}, f"{EXPECTED}, got an object with nothing"),
             (
                 {"speaker": "a", "parts": []},
-                "unknown shape with “speaker”, “parts”; " + EXPECTED,
+                EXPECTED + ", got an object with “speaker”, “parts”",
             ),
         ],
     )

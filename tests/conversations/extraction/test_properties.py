@@ -52,8 +52,9 @@ SIBLING = {"role": "user", "content": "a well-formed sibling"}
 
 def check(messages: Any, extraction: Extraction) -> None:
     count = len(messages) if isinstance(messages, list) else 1
-    told = [turn.index for turn in extraction.turns] + [item.index for item in extraction.skipped]
-    assert sorted(told) == list(range(count))
+    told = {turn.index for turn in extraction.turns}
+    skipped = [item.index for item in extraction.skipped]
+    assert sorted([*told, *skipped]) == list(range(count))
     assert not [item.reason for item in extraction.skipped if item.reason.startswith("reading it failed")]
     for turn in extraction.turns:
         assert turn.content.strip()
