@@ -12,7 +12,8 @@ class ConversationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have people be told of what was given up."""
+        """Have people be told of what was given up, and what is too old be pruned."""
+        from conversations.pruning import register_steps
         from conversations.selectors import dead_sessions_of, failed_intake_of
         from mirix.tenants.counters import Counter, register
 
@@ -36,3 +37,4 @@ class ConversationsConfig(AppConfig):
                 query="state__exact=failed",
             )
         )
+        register_steps()

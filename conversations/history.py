@@ -5,7 +5,7 @@ Pure rules over hashes; `conversations.storage` brings what is stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from conversations.extraction import Turn
 from conversations.extraction.hashing import chain
@@ -39,7 +39,7 @@ def new_turns(
     history: str,
     stored: int,
     stored_hash: str,
-    stored_hashes: Callable[[], Sequence[str]],
+    stored_hashes: Callable[[], Mapping[int, str]],
 ) -> list[Turn]:
     """Return the turns that are not stored yet, by what `history` says of the request.
 
@@ -47,13 +47,16 @@ def new_turns(
     request begins with, else `HistoryMismatch`; a request that is shorter must be what they begin with.
     `delta`: everything is new. Empty: as `full` when at least two turns are stored, the request is longer
     and begins with exactly them; else everything is new, so that a client that says “ok” twice keeps both.
-    `stored_hashes` is asked for the single hashes only where the chain cannot tell.
+    `stored_hashes` is asked for the single hashes, by sequence number, only where the chain cannot tell;
+    turns that were pruned are not among them, and cannot contradict.
     """
     if history == "delta" or stored == 0:
         return list(turns)
     if history == "full" and len(turns) < stored:
-        given = [turn.content_hash for turn in turns]
-        if list(stored_hashes())[: len(given)] != given:
+        kept = stored_hashes()
+        if any(
+            kept.get(seq, turn.content_hash) != turn.content_hash for seq, turn in enumerate(turns, start=1)
+        ):
             raise HistoryMismatch(stored)
         return []
     repeats = len(turns) >= stored and chain(turn.content_hash for turn in turns[:stored]) == stored_hash

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from mirix.ids import id_factory
 from mirix.tenants.constraints import SameOwner, owner_key
@@ -41,7 +41,8 @@ class IntakeRecord(Owned):
 
     Written by `conversations.intake` before anything else happens with the messages. The body is dropped
     once its turns are stored and kept while anything failed, so that it can be replayed. `report` accounts
-    for every message; `answer` is what the first request with an idempotency key was told.
+    for every message; `answer` is what the first request with an idempotency key was told. A body that was
+    kept for too long is dropped by `conversations.retention`, at `body_pruned_at`.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("intake"), editable=False)
@@ -60,6 +61,7 @@ class IntakeRecord(Owned):
     answer = models.JSONField(null=True, blank=True)
     error = models.TextField(blank=True)
     stored_at = models.DateTimeField(null=True, blank=True)
+    body_pruned_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -82,6 +84,11 @@ class IntakeRecord(Owned):
                 condition=Q(state="queued"),
                 name="intake_session_queued",
             ),
+            models.Index(
+                fields=["organization", "created_at"],
+                condition=Q(body__isnull=False),
+                name="intake_body_kept",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -100,10 +107,14 @@ class SessionState(models.TextChoices):
 class Session(Owned):
     """One piece of work, keyed by the caller's `session_id` within an owner.
 
-    `distilled_through` is the sequence number of the last turn a distillation has read; turns after it
-    are still to be learned from. The times of its first and last turn are those at which their requests were
-    accepted. `history_hash` chains the content hashes of all turns ever stored, so that a request which
-    repeats the session from its start is recognized even after turns were pruned.
+    `distilled_through` is the sequence number of the last turn a distillation has read, or that was pruned
+    unread; turns after it are still to be learned from. The times of its first and last turn are those at
+    which their requests were accepted. `history_hash` chains the content hashes of all turns ever stored, so
+    that a request which repeats the session from its start is recognized even after turns were pruned.
+
+    `turn_count` turns are there; those up to `pruned_through` are gone for their age, and some after it may
+    be, where a turn before them had to stay. `emptied_at` is when the last one went, if nothing else refers
+    to the row: then it goes too after some time.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("session"), editable=False)
@@ -124,6 +135,9 @@ class Session(Owned):
     attempts = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True, blank=True)
     last_error = models.TextField(blank=True)
+    pruned_through = models.PositiveIntegerField(default=0)
+    pruned_at = models.DateTimeField(null=True, blank=True)
+    emptied_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -142,6 +156,21 @@ class Session(Owned):
             models.Index(fields=["organization", "-created_at", "id"], name="session_organization_recent"),
             models.Index(fields=["end_user", "state", "first_turn_at", "id"], name="session_end_user_state"),
             models.Index(fields=["last_turn_at"], condition=Q(state="open"), name="session_open_last_turn"),
+            models.Index(
+                fields=["organization", "first_turn_at"],
+                condition=Q(pruned_through__lt=F("distilled_through")),
+                name="session_distilled_kept",
+            ),
+            models.Index(
+                fields=["organization", "first_turn_at"],
+                condition=Q(distilled_through__lt=F("last_seq")),
+                name="session_undistilled_kept",
+            ),
+            models.Index(
+                fields=["organization", "emptied_at"],
+                condition=Q(emptied_at__isnull=False),
+                name="session_emptied",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -51,13 +51,15 @@ def find_intake(*, organization: Organization, intake_id: str) -> IntakeRecord |
 
 
 def dead_sessions_of(*, organization: Organization) -> QuerySet[Session]:
-    """Return the sessions of an organization that were given up after too many attempts."""
-    return Session.objects.for_organization(organization).filter(state=SessionState.DEAD)
+    """Return the sessions of an organization that were given up and can still be learned from."""
+    dead = Session.objects.for_organization(organization).filter(state=SessionState.DEAD)
+    return dead.filter(last_seq__gt=F("distilled_through"))
 
 
 def failed_intake_of(*, organization: Organization) -> QuerySet[IntakeRecord]:
-    """Return the accepted requests of an organization whose turns could not be stored."""
-    return IntakeRecord.objects.for_organization(organization).filter(state=IntakeState.FAILED)
+    """Return the requests of an organization whose turns could not be stored, and that can be replayed."""
+    failed = IntakeRecord.objects.for_organization(organization).filter(state=IntakeState.FAILED)
+    return failed.filter(body__isnull=False)
 
 
 def queued_before(*, record: IntakeRecord) -> QuerySet[IntakeRecord]:

@@ -153,7 +153,7 @@ def _new_turns(extraction: Extraction, record: IntakeRecord, session: Session) -
             history=record.history,
             stored=session.last_seq,
             stored_hash=session.history_hash,
-            stored_hashes=lambda: list(turns_of(session=session).values_list("content_hash", flat=True)),
+            stored_hashes=lambda: dict(turns_of(session=session).values_list("seq", "content_hash")),
         )
     ids = {turn.message_id for turn in turns if turn.message_id}
     if not ids or session.last_seq == 0:
@@ -198,6 +198,7 @@ def _update_session(session: Session, record: IntakeRecord, turns: Sequence[Turn
         session.history_hash = chain((turn.content_hash for turn in turns), session.history_hash)
         session.first_turn_at = min(session.first_turn_at or accepted, accepted)
         session.last_turn_at = max(session.last_turn_at or accepted, accepted)
+        session.emptied_at = None
         if session.state != SessionState.OPEN:
             _reopen(session)
     session.save()

@@ -7,7 +7,7 @@ import logging
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
-from conversations import intake, sealing
+from conversations import intake, retention, sealing
 
 logger = logging.getLogger(__name__)
 
@@ -37,3 +37,11 @@ def seal_sessions(timestamp: int) -> None:
     """Seal sessions that have been idle for long enough."""
     if sealed := sealing.seal_sessions():
         logger.info("%d sessions were sealed", sealed)
+
+
+@app.periodic(cron="41 * * * *")
+@app.task(name="conversations.prune", queue="care", queueing_lock="conversations.prune", pass_context=True)
+def prune(context: JobContext, timestamp: int) -> None:
+    """Prune what is due in every organization. Two at once share the work."""
+    if gone := retention.prune_all(should_stop=context.should_abort):
+        logger.info("%d rows went after their time", gone)

@@ -12,9 +12,10 @@ class SkillsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have runs start by themselves, and people be told of proposals."""
+        """Have runs start by themselves, people be told of proposals, and evidence be kept from pruning."""
         from conversations.sealing import on_sealed
         from mirix.tenants.counters import Counter, register
+        from skills import retention
         from skills.selectors.proposals import waiting_in
         from skills.triggers import trigger_if_due
 
@@ -28,3 +29,4 @@ class SkillsConfig(AppConfig):
                 page="admin:skills_skillrevision_changelist",
             )
         )
+        retention.register()

@@ -22,6 +22,8 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from conversations.models import ConversationMessage, Session, SessionTag
+from conversations.pruning import DISTILLED_TURNS
+from conversations.retention import prune
 from conversations.sealing import seal_sessions
 from conversations.selectors import distillable, distillable_sessions, sealable
 from mirix.tenants.owners import Owner
@@ -116,7 +118,7 @@ def dream(
                 report = evolve(owner=claim.owner, claim=claim)
                 notes = [asdict(refusal) for refusal in report.refused]
             tally = tally_of(owner=claim.owner, run_id=claim.run_id)
-            return claim.end(RunState.FINISHED, counts=tally, notes=notes, tokens=tokens_of(claim.run_id))
+            run = claim.end(RunState.FINISHED, counts=tally, notes=notes, tokens=tokens_of(claim.run_id))
         except LostRun:
             raise
         except Stopped:
@@ -125,6 +127,19 @@ def dream(
         except BaseException as error:
             _end_as_failed(claim, error)
             raise
+    _prune(claim.owner, should_stop)
+    return run
+
+
+def _prune(owner: Owner, should_stop: Callable[[], bool]) -> None:
+    """Let distilled turns of the owner go whose time is over.
+
+    The run is over by then; what fails here is left to the periodic prune.
+    """
+    try:
+        prune(organization=owner.organization, owner=owner, kinds=[DISTILLED_TURNS], should_stop=should_stop)
+    except DatabaseError:
+        logger.exception("pruning after a run of %s failed", owner)
 
 
 def tally_of(*, owner: Owner, run_id: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from conversations.models import ConversationMessage, Session
+from conversations.models import ConversationMessage, Session, TurnRole
 from mirix.ids import id_factory
 from mirix.tenants.constraints import SameOwner
 from mirix.tenants.models import Client, Owned
@@ -46,7 +46,8 @@ class SkillExperience(Owned):
 
     Written by a run in one transaction with its attempt. `topic` is what the lesson is about
     (`tool:update_order`, `task:…`); `details` holds the facts behind an offline lesson as data. The quote
-    stands word for word in the turn; it stays here when the turn is pruned.
+    stands word for word in the turn; it stays here when the turn is pruned, with who spoke (`turn_role`) and
+    when that was done (`turn_pruned_at`).
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("sexp"), editable=False)
@@ -70,6 +71,8 @@ class SkillExperience(Owned):
         ConversationMessage, null=True, on_delete=models.SET_NULL, related_name="experiences"
     )
     turn_seq = models.PositiveIntegerField(null=True)
+    turn_role = models.CharField(max_length=16, choices=TurnRole.choices, blank=True)
+    turn_pruned_at = models.DateTimeField(null=True, blank=True)
     verified = models.BooleanField(default=False)
     quarantined = models.BooleanField(default=False)
     quarantine_reason = models.CharField(max_length=256, blank=True)

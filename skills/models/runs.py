@@ -87,7 +87,10 @@ class Verdict(models.TextChoices):
 
 
 class DistillationAttempt(Owned):
-    """One call of a distiller for one session, kept whatever came of it."""
+    """One call of a distiller for one session, kept whatever came of it.
+
+    What it said goes after its time (`pruned_at`): the raw reply, and of the error all but its kind.
+    """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("attempt"), editable=False)
     run = models.ForeignKey(AutoDreamRun, null=True, on_delete=models.SET_NULL, related_name="attempts")
@@ -104,6 +107,7 @@ class DistillationAttempt(Owned):
     completion_tokens = models.PositiveIntegerField(default=0)
     duration_ms = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True)
+    pruned_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = "attempt"
@@ -114,7 +118,12 @@ class DistillationAttempt(Owned):
             SameOwner(field="run", name="attempt_run_same_owner"),
         ]
         indexes = [
-            models.Index(fields=["organization", "-created_at", "id"], name="attempt_organization_recent")
+            models.Index(fields=["organization", "-created_at", "id"], name="attempt_organization_recent"),
+            models.Index(
+                fields=["organization", "created_at"],
+                condition=Q(pruned_at__isnull=True) & ~Q(raw_reply="", error=""),
+                name="attempt_texts_kept",
+            ),
         ]
 
     def __str__(self) -> str:

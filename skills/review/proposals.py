@@ -164,6 +164,6 @@ def _as_support(experience: SkillExperience) -> Support:
         signal_type=experience.signal_type,
         verified=experience.verified,
         quarantined=experience.quarantined,
-        role=experience.turn.role if experience.turn else "",
+        role=experience.turn.role if experience.turn else experience.turn_role,
         quote=experience.quote,
     )

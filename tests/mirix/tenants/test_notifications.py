@@ -83,8 +83,8 @@ def test_one_mail_goes_to_those_who_decide(owner, stranger, settings):
     person(stranger, "administrator", "eve@example.org")
     for _ in range(2):
         make_proposal(owner, rationale=PERSONAL)
-    make_session(owner, state="dead", last_error=PERSONAL)
-    make_intake(owner, state="failed", error=PERSONAL)
+    make_session(owner, [{"role": "user", "content": PERSONAL}], state="dead", last_error=PERSONAL)
+    make_intake(owner, state="failed", error=PERSONAL, body={"messages": [PERSONAL]})
 
     (row,) = notify()
 

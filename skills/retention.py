@@ -1,0 +1,114 @@
+"""What retention has to know of what was learned: evidence waits for its proposal, and outlives its turn.
+
+Registered with `conversations.retention`, which knows nothing of skills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Subquery
+
+from conversations.models import ConversationMessage, Session
+from conversations.pruning import error_without_details
+from conversations.retention import Interest, Scope, Step, register_interest, register_step
+from mirix.tenants.querysets import OwnedQuerySet
+from skills.models import DistillationAttempt, RevisionState, SkillExperience, Verdict
+
+ROWS_A_BATCH = 500
+DROPPED = "the details were dropped after their time"
+
+
+def cited_by_an_open_proposal() -> Exists:
+    """Return what is true of a turn that an open proposal rests on: who decides has to see it."""
+    experiences = SkillExperience.objects.filter(revisions__state=RevisionState.PROPOSED)
+    return Exists(experiences.filter(turn=OuterRef("pk")))
+
+
+def claim_turns(pks: Collection[int]) -> set[int]:
+    """Lock the experiences that quote these turns; return the turns of those that a proposal just takes.
+
+    Proposing begins with the same lock, so that of the two one comes first.
+    """
+    citing = SkillExperience.objects.filter(turn__in=pks)
+    locked = citing.select_for_update(skip_locked=True, no_key=True, of=("self",)).order_by("pk")
+    own = set(locked.values_list("pk", flat=True))
+    return {turn for pk, turn in citing.values_list("pk", "turn") if pk not in own and turn is not None}
+
+
+def release_turns(pks: Collection[int], now: datetime) -> None:
+    """Let experiences stand without their turn: quote and hash stay, and who spoke."""
+    spoken = ConversationMessage.objects.filter(pk=OuterRef("turn"))
+    SkillExperience.objects.filter(turn__in=pks).update(
+        turn_role=Subquery(spoken.values("role")), turn_pruned_at=now, turn=None
+    )
+
+
+def taught_something() -> Exists:
+    """Return what is true of a session that experiences came from."""
+    return Exists(SkillExperience.objects.filter(session=OuterRef("pk")))
+
+
+def distilled_before(moment: datetime) -> Subquery:
+    """Return the number of the last turn of a session that a distiller had read before that moment."""
+    attempts = DistillationAttempt.objects.filter(
+        session=OuterRef("pk"), verdict__in=(Verdict.OK, Verdict.EMPTY), created_at__lt=moment
+    )
+    return Subquery(attempts.order_by("-last_seq").values("last_seq")[:1])
+
+
+def _kept_texts(scope: Scope, before: datetime) -> OwnedQuerySet:
+    attempts = scope.of(DistillationAttempt.objects.all())
+    return attempts.filter(pruned_at__isnull=True, created_at__lt=before).exclude(raw_reply="", error="")
+
+
+def _prune_texts(scope: Scope, before: datetime) -> Iterator[int]:
+    """Drop what distillers answered, and the details of what went wrong, which may repeat it."""
+    while count := _text_batch(scope, before):
+        yield count
+
+
+@transaction.atomic
+def _text_batch(scope: Scope, before: datetime) -> int:
+    locked = (
+        _kept_texts(scope, before).select_for_update(skip_locked=True, no_key=True).order_by("created_at")
+    )
+    rows = list(locked.values_list("pk", "session")[:ROWS_A_BATCH])
+    attempts = DistillationAttempt.objects.filter(pk__in=[pk for pk, _ in rows])
+    attempts.filter(error__contains=": ").update(error=error_without_details("error", DROPPED))
+    _forget_last_errors({session for _, session in rows}, before)
+    return attempts.update(raw_reply="", pruned_at=scope.now)
+
+
+def _forget_last_errors(sessions: Collection[str], before: datetime) -> None:
+    """Do the same with what sessions repeat of their last attempt."""
+    later = DistillationAttempt.objects.filter(session=OuterRef("pk"), created_at__gte=before)
+    repeating = Session.objects.filter(~Exists(later), pk__in=sessions, last_error__contains=": ")
+    # In the order of the key: prunes at once may meet at a session.
+    locked = repeating.select_for_update(no_key=True, of=("self",)).order_by("pk")
+    pks = list(locked.values_list("pk", flat=True))
+    Session.objects.filter(pk__in=pks).update(last_error=error_without_details("last_error", DROPPED))
+
+
+def register() -> None:
+    """Have all of this respected by every prune."""
+    register_interest(
+        Interest(
+            turn_waits=cited_by_an_open_proposal,
+            claim_turns=claim_turns,
+            release_turns=release_turns,
+            session_is_needed=taught_something,
+            distilled_before=distilled_before,
+        )
+    )
+    register_step(
+        Step(
+            kind="raw_replies",
+            what="raw replies of distillers",
+            limit="raw_retention_days",
+            due=lambda scope, before: _kept_texts(scope, before).count(),
+            prune=_prune_texts,
+        )
+    )
