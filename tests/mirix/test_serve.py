@@ -134,6 +134,25 @@ def test_a_database_that_died_is_started_again(serve: Callable[..., Served], mig
     assert served.get("/admin/login/")[0] == 200
 
 
+def test_what_the_web_server_refuses_itself_is_json(serve: Callable[..., Served]):
+    served = serve()
+    cases = {
+        "a large header": (b"GET /health HTTP/1.1\r\nX-Large: " + b"x" * 70_000 + b"\r\n\r\n", 431),
+        "many headers": (b"GET /health HTTP/1.1\r\n" + b"X-Many: 1\r\n" * 200 + b"\r\n", 431),
+        "no version": (b"GET /health HTTP/9.9\r\n\r\n", 400),
+        "no request": ("\u00e9\r\n\r\n".encode(), 400),
+        "a header without a name": (b"GET /health HTTP/1.1\r\n: x\r\n\r\n", 400),
+    }
+    for name, (sent, status) in cases.items():
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as client:
+            client.sendall(sent)
+            answer = http.client.HTTPResponse(client)
+            answer.begin()
+            assert (answer.status, answer.getheader("Content-Type")) == (status, "application/json"), name
+            assert list(json.loads(answer.read())) == ["detail"], name
+    assert served.get("/health")[0] == 200
+
+
 def test_a_port_in_use_is_one_line(migrated_state: State):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
