@@ -1,5 +1,8 @@
 #!/usr/bin/env python
-"""Django's command line for mirix. `./run <command>` calls it inside the locked environment."""
+"""Django's command line for mirix. `./run <command>` calls it inside the locked environment.
+
+MIRIX_CALLED_AS is what the person typed for it; usage and errors call it by that name.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def main() -> None:
     from django.db import OperationalError
 
     try:
-        execute_from_command_line(sys.argv)
+        execute_from_command_line([os.environ.get("MIRIX_CALLED_AS", sys.argv[0]), *sys.argv[1:]])
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(SIGINT_STATUS)

@@ -100,8 +100,10 @@ class Project:
             stderr=subprocess.PIPE,
         )
 
-    def run(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments, cwd=cwd)
+    def run(
+        self, *arguments: str, cwd: Path | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments, cwd=cwd, **variables)
         out, err = process.communicate(timeout=PATIENCE_SECONDS)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
@@ -134,6 +136,18 @@ class TestWords:
         done = project.run("search", "two words", "--json", cwd=tmp_path)
         cwd, _, words = json.loads(done.stdout)
         assert (cwd, words) == (str(tmp_path), ["search", "two words", "--json"])
+
+    def test_usage_and_errors_call_it_as_it_was_called(self, project: Project):
+        shutil.copy(ROOT / "manage.py", project.folder)
+        variables = {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+            "DATABASE_URL": "postgresql://none/x",
+        }
+        helped = project.run("seal_sessions", "--help", **variables)
+        assert helped.stdout.startswith("usage: run seal_sessions ")
+        refused = project.run("seal_sessions", "--nonsense", **variables)
+        assert refused.stderr.startswith("usage: run seal_sessions ")
+        assert "manage.py" not in project.run("help", **variables).stdout + helped.stdout + refused.stderr
 
     def test_test_installs_the_development_lock_too(self, project: Project):
         assert project.told("test", "unit") == ["unit"]
