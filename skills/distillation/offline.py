@@ -17,6 +17,8 @@ counts, a failure before it that is still unresolved was dealt with before. Earl
   `argument` is a path such as `flights[2].date`, and a value that was not given has no key
 - `telling`: those arguments of `changes` that speak to the error
 - `named`: paths of the arguments whose value the error names; where it names none, whose name
+- `compared`: what the error holds against a number that was sent, `{"argument", "summed", "must",
+  "against"}` as in `amounts.Comparison`
 - `said`: for corrections, the sentence that says most, without e-mail addresses and long numbers
 - `attempts`: failures until the success or the end; for `repeated_call` how often this very call failed;
   for `user_correction` how often the user had to say it

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from skills.distillation import advice
+from skills.distillation.amounts import compared
 from skills.distillation.calls import Call
 from skills.distillation.changes import ABSENT, Change, Kind, compare, leaves, renamed
 from skills.distillation.intent import request_before
@@ -73,7 +74,10 @@ class _Writer:
         self.call, self.fix, self.next_try = struggle.call, struggle.fix, struggle.next_try
         self.tool = code(self.call.tool, 80)
         self.message = self.call.message
-        self.pattern = pattern_of(self.message, self.call.arguments)
+        comparison = compared(self.call)
+        self.compared = comparison[0] if comparison else None
+        amounts = comparison[1] if comparison else []
+        self.pattern = pattern_of(self.message, self.call.arguments, amounts)
         self.request = request_before(turns, self.call.seq, self.call.tool)
         # A refusal is about who asks, whatever it mentions besides.
         self.pointed = [] if _FORBIDDEN.search(self.message) else pointed(self.call)
@@ -151,7 +155,8 @@ class _Writer:
                 f"{self.tool} got the same call for the {nth} time and failed again: {said(self.message)}",
                 f"It was called with {_arguments(self.call)}",
                 self._named(),
-                "Change what the message objects to, or ask for what is missing, before calling again",
+                self._comparison()
+                or "Change what the message objects to, or ask for what is missing, before calling again",
                 self._ending(),
             ),
             importance=0.6,
@@ -166,6 +171,7 @@ class _Writer:
                 *self._unresolved(),
                 f"It was called with {_arguments(self.call)}",
                 self._named(),
+                self._comparison(),
                 self._next_step(),
                 self._ending(),
                 self._wanted(),
@@ -190,6 +196,9 @@ class _Writer:
             return title(f"{self.tool} may refuse with ", self.pattern, ": know whom to turn to")
         if _PASSING.search(self.message):
             return title(f"{self.tool} can fail with ", self.pattern, ": have another way ready")
+        if self.compared:
+            what = self.compared.what()
+            return title("", self.pattern, f" stopped {self.tool}: check {what} beforehand")
         if self.pointed:
             names = dict.fromkeys(code(path.rsplit(".", 1)[-1], 30) for path, _ in self.pointed[:2])
             return title("", self.pattern, f" stopped {self.tool}: check {listing(names)} beforehand")
@@ -227,6 +236,13 @@ class _Writer:
             if path.startswith(changed) or any(char.isdigit() for char in str(item))
         ]
         return f"The message names {listing(parts[:2])}" if parts else ""
+
+    def _comparison(self) -> str:
+        """Say what the message holds against what was sent."""
+        if self.compared is None:
+            return ""
+        other = f"its {self.compared.against}" if self.compared.against else "another number"
+        return f"The message compares {other} with {self.compared.what()} as sent: {self.compared.remedy()}"
 
     def _count(self) -> str:
         same = self.struggle.same_failures
@@ -278,6 +294,8 @@ class _Writer:
 
     def _argument_paths(self) -> list[str]:
         """Return the arguments that the error names: by value, else, where no fix tells, by name."""
+        if self.compared and not self.fix:
+            return [self.compared.argument]
         return [path for path, _ in self.pointed] or ([] if self.fix else called_by_name(self.call))
 
     def _lesson(self, kind: str, heading: str, content: str, *, importance: float, **more: Any) -> Lesson:
@@ -292,6 +310,7 @@ class _Writer:
             "changes": [change.as_data() for change in self.changes],
             "telling": [change.argument for change in self.telling],
             "named": self._argument_paths(),
+            "compared": self.compared.as_data() if self.compared else {},
             "attempts": struggle.total_same if repeated else struggle.attempts,
             "instead": struggle.instead.tool if struggle.instead else "",
             "request": self.request,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mirix.text import shorten
@@ -115,13 +115,15 @@ def discreet(text: str) -> str:
     return _LONG_NUMBER.sub("…", _EMAIL.sub("…", text))
 
 
-def pattern_of(message: str, arguments: Any) -> str:
+def pattern_of(message: str, arguments: Any, amounts: Sequence[str] = ()) -> str:
     """Return an error message with the values of this one call taken out: what stays is the kind of error.
+
+    `amounts` are numbers in it that are of this one call as well.
 
     `flight HAT030 not available on date 2024-05-13` becomes `flight … not available on date …`.
     """
     text = discreet(message)
-    for item in _identifying(arguments, message):
+    for item in [*_identifying(arguments, message), *amounts]:
         text = re.sub(rf"(?<!\w){re.escape(item)}(?!\w)", "…", text)
     # An argument may be gone while the message is full of its kind: ids go as well.
     text = re.sub(r"(?<![\w.])(?=(?:\w*\d){2})(?=\w*[A-Za-z_])[\w-]{5,}(?![\w.]*\w)", "…", text)

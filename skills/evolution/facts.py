@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skills.distillation.amounts import Comparison
 from skills.distillation.changes import ABSENT, Change
 from skills.distillation.talk_lessons import NO_STEP
 from skills.distillation.wording import inert, said
@@ -33,6 +34,8 @@ class Facts:
     changes: tuple[Change, ...] = ()
     telling: tuple[Change, ...] = ()
     """The changes that speak to the error; all of them where none is known to."""
+    compared: Comparison | None = None
+    """What the error holds against a number that was sent."""
     named: tuple[str, ...] = ()
     """The arguments whose value the error names, without their paths."""
     between: tuple[str, ...] = ()
@@ -55,6 +58,7 @@ class Facts:
             raw_error=error,
             changes=changes,
             telling=tuple(change for change in changes if change.argument in telling) or changes,
+            compared=Comparison.from_data(details.get("compared")),
             named=tuple(dict.fromkeys(map(leaf_name, _texts(details.get("named"))))),
             between=_tools(details.get("between")),
             steps=_tools(details.get("steps")),
@@ -72,7 +76,7 @@ def topic_parts(topic: str) -> tuple[str, str]:
 
 def leaf_name(path: str) -> str:
     """Return the argument's own name at the end of a path such as `flights[2].date`."""
-    return re.sub(r"(?:\[\d+\])+$", "", path).rsplit(".", 1)[-1] or path
+    return re.sub(r"(?:\[\d*\])+$", "", path).rsplit(".", 1)[-1] or path
 
 
 def _error(pattern: str, error: str, changes: Sequence[Change]) -> str:

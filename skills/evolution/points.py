@@ -160,6 +160,9 @@ def _of_giving_up(facts: Facts) -> Iterator[Point]:
 
 def _of_changes(facts: Facts) -> Iterator[Point]:
     clause = remedy(facts.telling, facts.raw_error)
+    sums = facts.compared
+    if sums and sums.must == "equal" and any(change.name == sums.name for change in facts.telling):
+        clause = sums.remedy()
     if clause and is_formal(facts.telling):
         yield Step(f"When you call {code(facts.tool)}, {clause}; else it answers {quoted(facts.error)}.")
     elif clause:
@@ -173,6 +176,8 @@ def _check(facts: Facts) -> str:
     """Return what to look at where nothing is known to help; a refusal of rights is not to be got around."""
     if _NO_RIGHT.search(facts.raw_error):
         return DO_NOT_FORCE
+    if facts.compared:
+        return facts.compared.remedy()
     names = listing(code(name, 60) for name in facts.named[:3])
     return f"check {names} before you call again" if names else SETTLE
 

@@ -279,6 +279,15 @@ details = st.dictionaries(text, json, max_size=3) | st.fixed_dictionaries(
         "changes": st.lists(change | json, max_size=4) | json,
         "telling": st.lists(paths, max_size=2) | json,
         "named": st.lists(text, max_size=2) | json,
+        "compared": st.fixed_dictionaries(
+            {
+                "argument": paths | text,
+                "summed": st.booleans(),
+                "must": st.sampled_from(["equal", "limit"]),
+                "against": text,
+            }
+        )
+        | json,
         "between": st.lists(text, max_size=2) | json,
         "steps": st.lists(text, max_size=3) | json,
         "instead": text | st.just("transfer_to_human") | json,

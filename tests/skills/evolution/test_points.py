@@ -112,6 +112,25 @@ def test_a_call_that_was_repeated_and_given_up():
     ]
 
 
+def test_what_an_error_compares_is_what_to_make_equal():
+    compared = {
+        "argument": "payments[].amount",
+        "summed": True,
+        "must": "equal",
+        "against": "total price",
+    }
+    clause = "make the sum of `amount` in `payments` equal to the total price it names before you call again"
+    details = {"named": ["payments[].amount"], "compared": compared}
+    error = "total price is …, but paid …"
+    given_up = failed(error, **details)
+    assert points(given_up) == [Remedy(error, clause)]
+    assert is_constructive(given_up)
+    assert points(failed(error, ("payments[0].amount", 20, 70), **details)) == [Remedy(error, clause)]
+    assert points(failed(error, ("cabin", "first", "economy"), **details)) == [
+        Remedy(error, "set `cabin` to `economy`")
+    ]
+
+
 def test_a_tool_that_came_next_by_chance_is_no_last_resort():
     assert points(failed(ERROR, instead="list_orders")) == [
         Remedy(ERROR, "settle what it objects to before you call again")
