@@ -325,10 +325,8 @@ _CHECK = re.compile(r"^Before you call (`[^`]+`), check (.+) against the errors 
 _OUTCOME = re.compile(
     r"^Where a remedy changes the outcome \((.+)\), make sure that it is still what was asked for\.$"
 )
-_CLOSING = re.compile(
-    r"^When `[^`]+` refuses, (?:change what the error objects to before you call it again"
-    r"|go by the remedies below in their order; send the same call again only where one says so)\.$"
-)
+_CLOSING = re.compile(r"^When `[^`]+` refuses, change what the error objects to before you call it again\.$")
+"""What earlier versions wrote as the last step of such a page."""
 
 
 def frame(page: Page, tool: str, experience: ExperienceView) -> bool:
@@ -342,11 +340,6 @@ def frame(page: Page, tool: str, experience: ExperienceView) -> bool:
     outcome = [leaf_name(change.argument) for change in facts.telling if changes_outcome(change)]
     name = code(tool or facts.tool)
     changed = _widen(page, _CHECK, checked, f"Before you call {name}, check ", " against the errors below.")
-    if not closing_step(page):
-        changed |= page.add_step(
-            f"When {name} refuses, go by the remedies below in their order; "
-            "send the same call again only where one says so."
-        )
     changed |= _widen(
         page,
         _OUTCOME,

@@ -43,8 +43,6 @@ def test_a_skill_about_a_tool():
             "1. When you call `pay_order`, pass `amount` as a number; "
             "else it answers “amount must be a number”.\n"
             "2. Before you call `pay_order`, check `method` against the errors below.\n"
-            "3. When `pay_order` refuses, go by the remedies below in their order; "
-            "send the same call again only where one says so.\n"
             "\n"
             "## When it answers with an error\n"
             "- “balance is not enough”: use a `credit_card_…` as `method`; "
@@ -84,9 +82,6 @@ def test_a_call_that_may_be_sent_again_is_not_forbidden_to_be_sent_again():
     )
 
     assert content.instructions == (
-        "1. When `pay_order` refuses, go by the remedies below in their order; "
-        "send the same call again only where one says so.\n"
-        "\n"
         "## When it answers with an error\n"
         "- “request timed out”: send the same call once more, it can pass.\n"
         "- “card has expired”: settle what it objects to before you call again.\n"
