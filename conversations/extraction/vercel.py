@@ -51,10 +51,11 @@ def _call(part: dict[str, Any], reading: Reading, _role: Role) -> None:
 
 
 def _name(part: dict[str, Any]) -> Any:
-    kind = part.get("type")
-    if part.get("toolName") or not isinstance(kind, str) or not kind.startswith("tool-"):
+    """Return the tool's name; a UI part, which alone has a state, may have it in its type."""
+    if part.get("toolName") or not isinstance(part.get("state"), str):
         return part.get("toolName")
-    return kind.removeprefix("tool-")
+    kind = part.get("type")
+    return kind.removeprefix("tool-") if isinstance(kind, str) and kind.startswith("tool-") else ""
 
 
 def _invocation(part: dict[str, Any], reading: Reading, role: Role) -> None:
@@ -83,7 +84,15 @@ def _said(part: dict[str, Any]) -> bool | None:
     return said if isinstance(said, bool) else None
 
 
-def _result(part: dict[str, Any], reading: Reading, _role: Role) -> None:
+def _model_call(part: dict[str, Any], reading: Reading, role: Role) -> None:
+    read_part = _invocation if isinstance(part.get("state"), str) else _call
+    read_part(part, reading, role)
+
+
+def _result(part: dict[str, Any], reading: Reading, role: Role) -> None:
+    if isinstance(part.get("state"), str):  # of a tool that is called “result”
+        _invocation(part, reading, role)
+        return
     output = part.get("output", part.get("result"))
     content, is_error = output, _said(part)
     if isinstance(output, dict) and output.get("type") in OUTPUTS:
@@ -119,7 +128,7 @@ FAMILY = Family(
     matches=matches,
     read=read,
     parts={
-        "tool-call": _call,
+        "tool-call": _model_call,
         "tool-result": _result,
         "tool-error": _result,
         "tool-approval-request": left_out("notice"),

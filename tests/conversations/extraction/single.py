@@ -24,3 +24,10 @@ def reason(message: Any) -> str:
 
 def call(name: str, arguments: Any, call_id: Any = "call_1") -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def told(*messages: Any) -> list[tuple[str, str]]:
+    """Role and content of every turn of some messages, `error` where a tool failed; none may be skipped."""
+    extraction = extract(list(messages))
+    assert extraction.skipped == []
+    return [("error" if turn.is_error else turn.role, turn.content) for turn in extraction.turns]

@@ -1,4 +1,7 @@
-"""Real transcripts in the OpenAI chat shape: every message is a turn or has a named reason."""
+"""Real transcripts and real messages of many providers: each message is a turn or has a named reason.
+
+Whether a message holds something to read is found out by `words`, which knows no shape.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import Any
 import pytest
 
 from conversations.extraction import extract
+from conversations.extraction.reading import EXPECTED
+from tests.conversations.extraction.words import is_told, readable
 from tests.data import records
 
 SYSTEM = "system message"
@@ -25,27 +30,78 @@ FILES = {
         SYSTEM: 13,
     },
     "odd/mistral_common_samples.jsonl": {"user": 20, "assistant": 24, "tool": 11, SYSTEM: 4},
+    "odd/pydantic_ai_message_shapes.jsonl": {
+        "user": 73,
+        "assistant": 148,
+        "tool": 97,
+        SYSTEM: 7,
+        "developer message": 3,
+        "reasoning only": 4,
+        "summary only": 1,
+        "tool list only": 1,
+    },
+    "odd/vercel_ai_responses.jsonl": {
+        "assistant": 171,
+        "tool": 100,
+        EMPTY: 1,
+        "embedding only": 1,
+        "error reply of a provider": 5,
+        EXPECTED: 3,
+    },
 }
+SINGLE = ("odd/pydantic_ai_message_shapes.jsonl", "odd/vercel_ai_responses.jsonl")
+OMITTED = {
+    "odd/pydantic_ai_openai_chat_conversations.jsonl": {"reasoning": 7},
+    "odd/pydantic_ai_message_shapes.jsonl": {"reasoning": 49, "notice": 5, "summary": 1},
+    "odd/vercel_ai_responses.jsonl": {"reasoning": 44, "tool list": 5, "summary": 2, "notice": 1},
+}
+NOT_READ: dict[str, dict[str, int]] = {
+    "odd/vercel_ai_responses.jsonl": {"error reply of a provider": 5, EXPECTED: 3},
+}
+# What a tool was called with stands here again as the command line that was made of it.
+REPEATED = {"traj/sweagent_toolcalls_raw.jsonl": ("action",)}
 
 
 def messages_of(record: dict[str, Any]) -> list[Any]:
+    """The messages of a session; what was recorded by itself is a session of one."""
+    for field in ("message", "response"):
+        if field in record:
+            return [record[field]]
     return record.get("messages") or record["sample"]["messages"]
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_message_is_a_turn_or_has_its_reason(name):
     counts: Counter[str] = Counter()
+    omitted: Counter[str] = Counter()
     for record in records(name):
         messages = messages_of(record)
         extraction = extract(messages)
-        told = [turn.index for turn in extraction.turns] + [item.index for item in extraction.skipped]
-        assert sorted(told) == list(range(len(messages)))
+        told = {turn.index for turn in extraction.turns}
+        assert sorted([*told, *(item.index for item in extraction.skipped)]) == list(range(len(messages)))
         counts.update(turn.role for turn in extraction.turns)
-        counts.update(item.reason for item in extraction.skipped)
+        counts.update(item.reason.split(", got")[0] for item in extraction.skipped)
+        omitted.update(extraction.omitted)
     assert counts == FILES[name]
+    assert omitted == OMITTED.get(name, {})
 
 
 @pytest.mark.parametrize("name", FILES)
+def test_every_word_for_a_person_to_read_is_in_a_turn(name):
+    not_read: Counter[str] = Counter()
+    for record in records(name):
+        for message in messages_of(record):
+            extraction = extract([message])
+            turns = "\n".join(turn.content for turn in extraction.turns)
+            texts = list(readable(message, leaving=REPEATED.get(name, ())))
+            if texts and not turns:
+                not_read[extraction.skipped[0].reason.split(", got")[0]] += 1
+            else:
+                assert [text for text in texts if not is_told(text, turns)] == []
+    assert not_read == NOT_READ.get(name, {})
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name not in SINGLE])
 def test_every_result_of_a_tool_has_the_name_of_its_tool(name):
     for record in records(name):
         for turn in extract(messages_of(record)).turns:
