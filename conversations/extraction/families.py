@@ -5,18 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from conversations.extraction import (
+    agent_events,
     anthropic,
     bedrock,
+    codex_log,
+    coding_log,
     gemini,
+    langchain,
+    langsmith,
     mistral,
     openai_chat,
     openai_responses,
     replies,
+    sharegpt,
+    typed_speech,
     vercel,
 )
+from conversations.extraction.agent_events import as_message
 from conversations.extraction.reading import Family
 
 FAMILIES: tuple[Family, ...] = (
+    langsmith.FAMILY,
+    codex_log.FAMILY,
+    coding_log.FAMILY,
+    agent_events.FAMILY,
+    langchain.FAMILY,
+    sharegpt.FAMILY,
     mistral.FAMILY,
     openai_responses.FAMILY,
     anthropic.FAMILY,
@@ -24,12 +38,14 @@ FAMILIES: tuple[Family, ...] = (
     vercel.FAMILY,
     gemini.FAMILY,
     replies.FAMILY,
+    typed_speech.FAMILY,
     openai_chat.FAMILY,
 )
 
 
 def family_of(message: Any) -> Family | None:
     """Return the family that reads a message; None for what nobody here knows."""
+    message = as_message(message)
     if not isinstance(message, dict):
         return None
     return next((family for family in FAMILIES if family.matches(message)), None)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from conversations.extraction.agent_events import as_message
 from conversations.extraction.calls import OpenCalls, as_data
 from conversations.extraction.errors import looks_like_error
 from conversations.extraction.families import FAMILIES
@@ -52,7 +53,7 @@ def _read_element(
     index: int, raw: Any, open_calls: OpenCalls
 ) -> tuple[list[Turn] | Omission, dict[str, int]]:
     """Return the turns of one element, or why there are none, and what is left out of them."""
-    message = clean_json(raw)
+    message = as_message(clean_json(raw))
     reading = Reading(families=FAMILIES)
     if isinstance(message, dict):
         reading.message_id = message.get("id")

@@ -42,6 +42,11 @@ class Draft:
     """What the message says of itself; None when it says nothing and the text decides."""
 
     @property
+    def gist(self) -> tuple[Any, ...]:
+        """What tells whether two drafts say the same, however each was written down."""
+        return self.role, self.text.strip(), [(call.name, call.arguments) for call in self.calls]
+
+    @property
     def text(self) -> str:
         """All that is said, each piece on lines of its own."""
         return "\n".join(self.texts)
@@ -174,6 +179,24 @@ class Reading:
         else:
             family.read(message, self)
         self.close()
+
+    def knows(self, message: dict[str, Any]) -> bool:
+        """Return whether any family reads a message."""
+        return any(family.matches(message) for family in self.families)
+
+    def take_new(self, other: Reading) -> None:
+        """Add what another reading has beyond what both begin with: each repeats what was said before."""
+        known = 0
+        for mine, theirs in zip(self._drafts, other._drafts, strict=False):
+            if mine.gist != theirs.gist:
+                break
+            known += 1
+        self.close()
+        self._drafts += other._drafts[known:]
+        self._is_readable = self._is_readable or other._is_readable
+        self._unknown += other._unknown
+        self._faults += other._faults
+        self.omitted |= other.omitted  # of what is repeated, so are the omissions
 
     def outcome(self) -> list[Draft] | Omission:
         """Return the drafts; the reason for none where nothing was to be read."""

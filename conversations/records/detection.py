@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from conversations.extraction.agent_events import is_recorded_call
 from conversations.extraction.content import json_type
 from conversations.extraction.families import family_of
+from conversations.extraction.langsmith import runs_of
 from conversations.records import langsmith
 from conversations.records.names import HEADERS, MESSAGES, MOMENTS, RECORD_IDS, SESSION_IDS, WRAPPERS
 
@@ -51,17 +53,17 @@ class Element:
 
 def detect(value: Any) -> Record | Element:
     """Return what a value of a source is; raises `Broken`."""
-    if isinstance(value, list) and not _is_recorded_call(value):
+    if isinstance(value, list) and not is_recorded_call(value):
         if not value:
             raise Broken("expected a session, got an empty list")
         return Record(messages=value)
     if not isinstance(value, dict):
-        return Element(value=value, is_known=_is_recorded_call(value))
+        return Element(value=value, is_known=is_recorded_call(value))
     layers = list(_layers(value))
     for layer in layers:
         if isinstance(layer, list):
             return _record(layers, layer)
-        if runs := langsmith.runs_of(layer):
+        if runs := runs_of(layer):
             own = _text(layers[:1], SESSION_IDS) if layer is not value else ""
             return Element(value=layer, session_id=own or langsmith.session_of(runs))
         if (messages := messages_of(layer)) is not None and family_of(layer) is None:
@@ -178,18 +180,6 @@ def _session_of_line(line: Any) -> str:
         agent = _text([line], ("agentId",)) or "sidechain"
         return f"{own}/{agent}"
     return own
-
-
-def _is_recorded_call(value: Any) -> bool:
-    """Return whether a list is one recorded call of a client: the method's name and what was passed."""
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and isinstance(value[0], str)
-        and "." in value[0]
-        and " " not in value[0]
-        and isinstance(value[1], dict | list)
-    )
 
 
 def unknown(value: Any) -> str:

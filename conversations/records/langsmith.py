@@ -10,25 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-PIECES = ("post", "patch")
+from conversations.extraction.langsmith import runs_of
+
 THREAD_NAMES = ("thread_id", "session_id", "conversation_id")
-
-
-def runs_of(value: Any) -> list[dict[str, Any]]:
-    """Return the runs that a payload holds, or the run that a value is; else nothing."""
-    if not isinstance(value, dict):
-        return []
-    runs = [
-        run
-        for piece in PIECES
-        if isinstance(value.get(piece), list)
-        for run in value[piece]
-        if isinstance(run, dict)
-    ]
-    if runs:
-        return runs
-    is_run = "run_type" in value or ("trace_id" in value and "dotted_order" in value)
-    return [value] if is_run else []
 
 
 def session_of(runs: Iterable[dict[str, Any]]) -> str:
@@ -47,4 +31,4 @@ def session_of(runs: Iterable[dict[str, Any]]) -> str:
 
 def as_one(payloads: Iterable[Any]) -> dict[str, Any]:
     """Return the payloads of one session as one."""
-    return {"post": [run for payload in payloads for run in runs_of(payload)]}
+    return {"runs": [run for payload in payloads for run in runs_of(payload)]}

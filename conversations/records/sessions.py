@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from conversations.extraction.families import family_of
 from conversations.extraction.hashing import canonical_hash
+from conversations.extraction.langsmith import runs_of
 from conversations.records import langsmith
 from conversations.records.detection import Broken, Element, Record, detect, moment_of, unknown
 from conversations.records.streams import Fault, Value, Values, too_large
@@ -169,7 +170,7 @@ class _Log:
         if part is None:
             part = self._parts[key] = _Part(line=line, occurred_at="")
         part.occurred_at = part.occurred_at or moment_of(element.value)
-        self._has_runs = self._has_runs or bool(langsmith.runs_of(element.value))
+        self._has_runs = self._has_runs or bool(runs_of(element.value))
         text = json.dumps(element.value).encode() + b"\n"
         part.size += len(text)
         if part.size <= self._limit:
@@ -197,6 +198,6 @@ class _Log:
         for place in part.places:
             self._file.seek(place)
             messages.append(json.loads(self._file.readline()))
-        if len(messages) > 1 and all(langsmith.runs_of(message) for message in messages):
+        if len(messages) > 1 and all(runs_of(message) for message in messages):
             return [langsmith.as_one(messages)]
         return messages
