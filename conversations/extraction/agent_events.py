@@ -106,7 +106,6 @@ def _read_completed(said: dict[str, Any], reading: Reading) -> None:
 
 FAMILY = Family(
     name="agent_events",
-    expects="an event of an agent's session with a dotted “type”",
     matches=matches,
     read=read,
 )

@@ -111,7 +111,6 @@ def _result(item: dict[str, Any], reading: Reading, name: Any, content: Any, *, 
 
 FAMILY = Family(
     name="codex_log",
-    expects="a line of a log with “type” and “payload”",
     matches=matches,
     read=read,
 )

@@ -129,7 +129,6 @@ def _read_call(part: dict[str, Any], reading: Reading, role: Role) -> None:
 
 FAMILY = Family(
     name="coding_log",
-    expects="a line of a coding assistant's log with “type” and “message”",
     matches=matches,
     read=read,
     parts={"toolCall": _read_call},

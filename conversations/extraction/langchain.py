@@ -129,7 +129,6 @@ def _read_result(fields: dict[str, Any], reading: Reading) -> None:
 
 FAMILY = Family(
     name="langchain",
-    expects="a LangChain message with “type” and “data”, “content” or “kwargs”",
     matches=matches,
     read=read,
 )

@@ -95,6 +95,9 @@ def _read_gave(run: dict[str, Any], told: Reading) -> None:
     outputs = run.get("outputs")
     if not outputs:
         outputs = chunks.joined(_tokens(run))
+    inner = outputs.get("output") if isinstance(outputs, dict) else None
+    if isinstance(inner, dict) and "messages" in inner:
+        outputs = inner
     if isinstance(outputs, dict) and isinstance(outputs.get("messages"), list):
         everything = Reading(families=told.families)
         _read_value(outputs["messages"], everything, is_answer=True)
@@ -166,7 +169,6 @@ def _read_tool(run: dict[str, Any], reading: Reading) -> None:
 
 FAMILY = Family(
     name="langsmith",
-    expects="a LangSmith run with “inputs” and “outputs”",
     matches=matches,
     read=read,
 )

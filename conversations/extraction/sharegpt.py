@@ -23,7 +23,6 @@ SPEECH: dict[str, Role] = {
 CALLS = ("function_call", "function-call", "tool_call", "tool_calls")
 RESULTS = ("observation", "tool", "function", "function_response", "function-response", "tool_response")
 VALUES = ("value", "content", "text")
-REASONING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL)
 CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
 RESPONSE = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
 ARGUMENTS = ("arguments", "parameters", "args", "input")
@@ -54,17 +53,10 @@ def read(message: dict[str, Any], reading: Reading) -> None:
 
 
 def _read_speech(text: str, reading: Reading, role: Role) -> None:
-    if role == "assistant":
-        text, thoughts = REASONING.subn("", text)
-        for _ in range(thoughts):
-            reading.omit("reasoning")
-        calls = CALL.findall(text)
-        text = CALL.sub("", text).strip() if calls else text
-        reading.say(role, text)
-        for call in calls:
-            _read_calls(call, reading)
-    else:
-        reading.say(role, text)
+    calls = CALL.findall(text) if role == "assistant" else []
+    reading.say(role, CALL.sub("", text).strip() if calls else text)
+    for call in calls:
+        _read_calls(call, reading)
 
 
 def _read_calls(value: Any, reading: Reading) -> None:
@@ -103,7 +95,6 @@ def _data(value: Any) -> Any:
 
 FAMILY = Family(
     name="sharegpt",
-    expects="a ShareGPT message with “from” and “value”",
     matches=matches,
     read=read,
 )

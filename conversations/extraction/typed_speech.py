@@ -64,7 +64,6 @@ def _output(result: Any) -> Any:
 
 FAMILY = Family(
     name="typed_speech",
-    expects="a message with “type” (user, gemini) and “content”",
     matches=matches,
     read=read,
 )
