@@ -94,6 +94,7 @@ def _template(change: Change, *, example: bool) -> str:
     if _REFERENCE.search(leaf(change)):
         return "use another {name}"
     short = isinstance(change.after, str | int | float) and 0 < len(str(change.after).strip()) <= 32
+    short = short and not str(change.after).startswith("[secret-")
     return "change {name} (here to {after})" if short and example else "change {name}"
 
 

@@ -6,6 +6,9 @@ confirmations and an assistant's own corrections (`lexicon`). The same turns alw
 Only what became known from `first_seq` on gives a lesson: a failure before it whose success comes after it
 counts, a failure before it that is still unresolved was dealt with before. Earlier turns are context.
 
+Passwords and keys are read as `[secret-1]`, `[secret-2]` …, so that no lesson holds one but in its quote,
+which is verbatim.
+
 `details` of a lesson; a key is absent where it does not apply:
 
 - `pattern`: `changed_arguments`, `retried_call`, `repeated_call`, `given_up`, `user_correction`,
@@ -31,9 +34,11 @@ counts, a failure before it that is still unresolved was dealt with before. Earl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from skills.distillation.calls import pair_calls
 from skills.distillation.outcomes import struggles
+from skills.distillation.secrets import Secrets
 from skills.distillation.talk_lessons import talk_lessons
 from skills.distillation.tool_lessons import tool_lessons
 from skills.distillation.types import DistillerReply, TranscriptTurn
@@ -50,8 +55,11 @@ class OfflineDistiller:
 
     def distil(self, turns: Sequence[TranscriptTurn], *, first_seq: int) -> DistillerReply:
         """Return the lessons of the turns from `first_seq` on; `empty` where nothing speaks for one."""
+        secrets = Secrets(turns)
+        turns = secrets.concealed
         calls = pair_calls(turns)
         fresh = [struggle for struggle in struggles(calls) if struggle.learned_at >= first_seq]
         lessons = [*tool_lessons(fresh, turns), *talk_lessons(turns, calls, first_seq=first_seq)]
+        lessons = [replace(lesson, quote=secrets.revealed(lesson.quote)) for lesson in lessons]
         lessons.sort(key=lambda lesson: lesson.turn_seq or 0)
         return DistillerReply(verdict="ok" if lessons else "empty", lessons=lessons)

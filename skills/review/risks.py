@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mirix.text import HIDDEN
 from skills.content import MAX_DESCRIPTION_CHARS, MAX_TRIGGERS, Content
+from skills.credentials import CREDENTIAL
 from skills.review.diffs import readable_fields
 
 RISK_LABELS: dict[str, str] = {
@@ -132,20 +133,6 @@ def addresses(text: str) -> Iterator[str]:
     for match in DOMAIN.finditer(EMAIL.sub(" ", rest)):
         if not LOCAL_HOST.fullmatch(match.group()):
             yield match.group().lower()
-
-
-CREDENTIAL = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    r"|\b(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)?[-_]?[A-Za-z0-9_-]{16,}"
-    r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{20,}"
-    r"|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bglpat-[\w-]{16,}|\bmx_[A-Za-z0-9]{4,}_[\w-]{16,}"
-    r"|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"
-    r"|\b[a-z][a-z0-9+.-]*://[^\s:/@]+:[^\s@/]{3,}@"
-    r"|(?i:\b(?:password|passwd|pwd|secret|api[-_ ]?key|(?:access|auth)[-_ ]?token)\b[\"']?"
-    r"\s*(?:[:=]|\bis\b)\s*[\"']?"
-    r"(?=[^\s\"'<>{}$*]*\d)[^\s\"'<>{}$*]{8,})"
-    r"|(?i:\bauthorization:\s*(?:bearer|basic)\s+[\w.~+/=-]{12,})"
-)
 
 
 def has_credential(text: str) -> bool:
