@@ -16,11 +16,16 @@ SIGPIPE_STATUS, SIGINT_STATUS = 141, 130  # as a shell reports these signals
 def main() -> None:
     """Run one management command; what is no fault of the program ends in one line at most."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mirix.settings")
+    for argument in sys.argv:
+        if not argument.isascii() and any("\udc80" <= letter <= "\udcff" for letter in argument):
+            sys.exit(f"Argument {argument!a}: expected UTF-8 text.")
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP, and means it
             signal.signal(number, _leave)
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
+
+    from mirix.environment import BadSetting
 
     try:
         execute_from_command_line([os.environ.get("MIRIX_CALLED_AS", sys.argv[0]), *sys.argv[1:]])
@@ -31,6 +36,8 @@ def main() -> None:
         # The reader left. Without this the interpreter would flush the same pipe at exit, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(SIGPIPE_STATUS)
+    except BadSetting as error:
+        sys.exit(f"Setting error: {error}")
     except OperationalError as error:
         if "--traceback" in sys.argv:
             raise

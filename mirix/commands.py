@@ -14,13 +14,19 @@ put right: it ends as one line and exit code 1, and so does, by `manage.py`, a d
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
 
 from mirix.checks import UnappliedMigrationsError, require_migrations
+from mirix.text import shorten, whole_number
+
+MAX_LISTED = 10_000
+MAX_SHOWN = 60
 
 
 class MigrationsRequired(BaseCommand):
@@ -67,3 +73,34 @@ class DataCommand(MigrationsRequired):
             self.stderr.write(text, self.style.NOTICE)
         else:
             self.stdout.write(text)
+
+
+def number(*, above: float, high: float) -> Callable[[str], float]:
+    """Return the `type` of an option that takes a number above `above`, at most `high`."""
+
+    def parse(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if above < found <= high:  # nan is not
+            return found
+        raise ArgumentTypeError(
+            f"{shorten(text, MAX_SHOWN)!r} is not a number above {above:g}, at most {high:g}"
+        )
+
+    return parse
+
+
+def whole(*, low: int, high: int) -> Callable[[str], int]:
+    """Return the `type` of an option that takes a whole number from `low` to `high`."""
+
+    def parse(text: str) -> int:
+        number = whole_number(text, low=low, high=high)
+        if number is None:
+            raise ArgumentTypeError(
+                f"{shorten(text, MAX_SHOWN)!r} is not a whole number from {low} to {high}"
+            )
+        return number
+
+    return parse

@@ -6,6 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
+from mirix.environment import BadSetting
 from mirix.ownership import hand_over, make_state_dir
 
 
@@ -13,8 +14,27 @@ def load_or_create_secret(path: Path) -> str:
     """Return the secret in `path`; the first caller makes it, with mode 0600.
 
     Several processes may start at once: each writes a file of its own and links it into place, and the
-    link succeeds for one of them, so that nobody ever reads a half-written key.
+    link succeeds for one of them, so that nobody ever reads a half-written key. Raises `BadSetting` where the
+    file is no key, or the directory is out of reach.
     """
+    try:
+        secret = _load_or_create(path)
+    except OSError as error:
+        raise BadSetting(
+            f"MIRIX_VAR_DIR: {path} can be neither read nor made ({error.strerror}). Let user "
+            f"{os.geteuid()} read and write {path.parent}, or name another folder."
+        ) from error
+    except UnicodeDecodeError:
+        secret = ""
+    if not secret:
+        raise BadSetting(
+            f"{path} holds no key. Remove it, and a new one is made, which ends all logins; or set "
+            "MIRIX_SECRET_KEY."
+        )
+    return secret
+
+
+def _load_or_create(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
     except FileNotFoundError:

@@ -10,30 +10,27 @@ import hmac
 import os
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-import environ
-from django.core.exceptions import ImproperlyConfigured
-
+from mirix import environment as env
 from mirix.caches import caches
 from mirix.secret import load_or_create_secret
 from mirix.unfold import UNFOLD as UNFOLD
 
-env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = Path(env.str("MIRIX_VAR_DIR", default="") or BASE_DIR / "var").resolve()
-MIRIX_PORT = env.int("MIRIX_PORT", default=8531)
+VAR_DIR = env.folder("MIRIX_VAR_DIR", default=BASE_DIR / "var")
+MINUTES_OF_A_YEAR = 525_600
+MIRIX_PORT = env.whole("MIRIX_PORT", default=8531, low=1, high=65_535)
 
 
-def _either(cast: str, name: str, default: object) -> Any:
-    """Read `MIRIX_<name>`, else the original's `<name>`, else the default."""
+def _either(name: str) -> str:
+    """Return `MIRIX_<name>`, or the original's `<name>` where only that is set."""
     prefixed = f"MIRIX_{name}"
-    return getattr(env, cast)(prefixed if prefixed in os.environ else name, default=default)
+    return name if name in os.environ and prefixed not in os.environ else prefixed
 
 
-DEBUG = env.bool("MIRIX_DEBUG", default=False)
-SECRET_KEY = env.str("MIRIX_SECRET_KEY", default="") or load_or_create_secret(VAR_DIR / "secret_key")
-ALLOWED_HOSTS = env.list("MIRIX_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+DEBUG = env.switch("MIRIX_DEBUG", default=False)
+SECRET_KEY = env.text("MIRIX_SECRET_KEY") or load_or_create_secret(VAR_DIR / "secret_key")
+ALLOWED_HOSTS = env.words("MIRIX_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 
 INSTALLED_APPS = [
     "mirix",  # first: its commands and templates stand in for those of the packages
@@ -88,14 +85,12 @@ TEMPLATES = [
 ]
 
 # With DATABASE_URL unset, PostgreSQL from the wheel runs in the state directory (mirix.embedded).
-DATABASE_URL = env.str("DATABASE_URL", default="")
-_DATABASE = env.db_url_config(DATABASE_URL) if DATABASE_URL else {"ENGINE": "mirix.embedded", "NAME": "mirix"}
-if _DATABASE["ENGINE"] not in ("django.db.backends.postgresql", "mirix.embedded"):
-    raise ImproperlyConfigured("DATABASE_URL: PostgreSQL is the only database engine, so postgres://….")
+DATABASE_URL = env.text("DATABASE_URL")
+_DATABASE = env.database("DATABASE_URL") or {"ENGINE": "mirix.embedded", "NAME": "mirix"}
 DATABASES = {"default": _DATABASE | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-CACHES = caches(env.str("MIRIX_REDIS_URL", default=""))
+CACHES = caches(env.url("MIRIX_REDIS_URL", default="", schemes=("redis", "rediss", "unix")))
 DJANGO_REDIS_LOG_IGNORED_EXCEPTIONS = True
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -112,13 +107,17 @@ STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True  # files are served from the packages: no STATIC_ROOT, no collectstatic
 WHITENOISE_AUTOREFRESH = DEBUG
 
-MIRIX_MAX_REQUEST_BYTES = env.int("MIRIX_MAX_REQUEST_BYTES", default=20_000_000)
+MIRIX_MAX_REQUEST_BYTES = env.whole("MIRIX_MAX_REQUEST_BYTES", default=20_000_000, low=1, high=2_000_000_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MIRIX_MAX_REQUEST_BYTES
 
-MIRIX_TRUST_CLIENT_ID_HEADER = env.bool("MIRIX_TRUST_CLIENT_ID_HEADER", default=False)
+MIRIX_TRUST_CLIENT_ID_HEADER = env.switch("MIRIX_TRUST_CLIENT_ID_HEADER", default=False)
 SIMPLE_JWT = {
-    "ACCESS_TOKEN_LIFETIME": timedelta(minutes=env.int("MIRIX_ACCESS_TOKEN_MINUTES", default=15)),
-    "REFRESH_TOKEN_LIFETIME": timedelta(days=env.int("MIRIX_REFRESH_TOKEN_DAYS", default=7)),
+    "ACCESS_TOKEN_LIFETIME": timedelta(
+        minutes=env.whole("MIRIX_ACCESS_TOKEN_MINUTES", default=15, low=1, high=MINUTES_OF_A_YEAR)
+    ),
+    "REFRESH_TOKEN_LIFETIME": timedelta(
+        days=env.whole("MIRIX_REFRESH_TOKEN_DAYS", default=7, low=1, high=3_650)
+    ),
     "USER_ID_CLAIM": "sub",
     "ALGORITHM": "HS256",
     # A key for this purpose alone, and of full length whatever the secret key is.
@@ -126,21 +125,23 @@ SIMPLE_JWT = {
     "LEEWAY": 5,  # seconds by which the clocks of hosts may differ
 }
 
-MIRIX_TRUSTED_PROXIES = env.int("MIRIX_TRUSTED_PROXIES", default=0)
+MIRIX_TRUSTED_PROXIES = env.whole("MIRIX_TRUSTED_PROXIES", default=0, low=0, high=100)
 # Requests a minute of one caller, by kind of route; 0 = no limit (mirix.api.throttles).
-MIRIX_THROTTLE_READ = env.int("MIRIX_THROTTLE_READ", default=3_000)
-MIRIX_THROTTLE_WRITE = env.int("MIRIX_THROTTLE_WRITE", default=3_000)
-MIRIX_THROTTLE_SEARCH = env.int("MIRIX_THROTTLE_SEARCH", default=3_000)
-MIRIX_THROTTLE_DREAM = env.int("MIRIX_THROTTLE_DREAM", default=60)
-MIRIX_THROTTLE_AUTH = env.int("MIRIX_THROTTLE_AUTH", default=60)
+MIRIX_THROTTLE_READ = env.whole("MIRIX_THROTTLE_READ", default=3_000, low=0, high=1_000_000)
+MIRIX_THROTTLE_WRITE = env.whole("MIRIX_THROTTLE_WRITE", default=3_000, low=0, high=1_000_000)
+MIRIX_THROTTLE_SEARCH = env.whole("MIRIX_THROTTLE_SEARCH", default=3_000, low=0, high=1_000_000)
+MIRIX_THROTTLE_DREAM = env.whole("MIRIX_THROTTLE_DREAM", default=60, low=0, high=1_000_000)
+MIRIX_THROTTLE_AUTH = env.whole("MIRIX_THROTTLE_AUTH", default=60, low=0, high=1_000_000)
 
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",  # first: it refuses who tried too many passwords
     "django.contrib.auth.backends.ModelBackend",
 ]
 AXES_ENABLED = not DEBUG
-AXES_FAILURE_LIMIT = env.int("MIRIX_LOGIN_FAILURES", default=10)
-AXES_COOLOFF_TIME = timedelta(minutes=env.int("MIRIX_LOGIN_LOCKOUT_MINUTES", default=15))
+AXES_FAILURE_LIMIT = env.whole("MIRIX_LOGIN_FAILURES", default=10, low=1, high=10_000)
+AXES_COOLOFF_TIME = timedelta(
+    minutes=env.whole("MIRIX_LOGIN_LOCKOUT_MINUTES", default=15, low=1, high=MINUTES_OF_A_YEAR)
+)
 # Of name and address together: neither can a stranger lock others out, nor a name be tried from one place.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
@@ -152,38 +153,63 @@ AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 
 # What an organization may choose for itself; these hold where it did not (tenants.models.INHERITED).
-MIRIX_REVIEW_POLICY = env.str("MIRIX_REVIEW_POLICY", default="required")
-MIRIX_CONVERSATION_RETENTION_DAYS = env.int("MIRIX_CONVERSATION_RETENTION_DAYS", default=30)
-MIRIX_UNDISTILLED_RETENTION_DAYS = env.int("MIRIX_UNDISTILLED_RETENTION_DAYS", default=180)
-MIRIX_RAW_RETENTION_DAYS = env.int("MIRIX_RAW_RETENTION_DAYS", default=30)
-MIRIX_SEARCH_LOG_RETENTION_DAYS = env.int("MIRIX_SEARCH_LOG_RETENTION_DAYS", default=30)
-MIRIX_DAILY_TOKEN_BUDGET = env.int("MIRIX_DAILY_TOKEN_BUDGET", default=0)
-MIRIX_REDACT_ON_INTAKE = env.bool("MIRIX_REDACT_ON_INTAKE", default=False)
+MIRIX_REVIEW_POLICY = env.choice("MIRIX_REVIEW_POLICY", "required", ("required", "automatic"))
+MIRIX_CONVERSATION_RETENTION_DAYS = env.whole(
+    "MIRIX_CONVERSATION_RETENTION_DAYS", default=30, low=0, high=36_500
+)
+MIRIX_UNDISTILLED_RETENTION_DAYS = env.whole(
+    "MIRIX_UNDISTILLED_RETENTION_DAYS", default=180, low=0, high=36_500
+)
+MIRIX_RAW_RETENTION_DAYS = env.whole("MIRIX_RAW_RETENTION_DAYS", default=30, low=0, high=36_500)
+MIRIX_SEARCH_LOG_RETENTION_DAYS = env.whole("MIRIX_SEARCH_LOG_RETENTION_DAYS", default=30, low=0, high=36_500)
+MIRIX_DAILY_TOKEN_BUDGET = env.whole("MIRIX_DAILY_TOKEN_BUDGET", default=0, low=0, high=2_147_483_647)
+MIRIX_REDACT_ON_INTAKE = env.switch("MIRIX_REDACT_ON_INTAKE", default=False)
 
 # Notifications, which each organization turns on for itself.
-MIRIX_PUBLIC_URL = env.str("MIRIX_PUBLIC_URL", default=f"http://127.0.0.1:{MIRIX_PORT}").rstrip("/")
-MIRIX_WEBHOOK_ALLOW_PRIVATE = env.bool("MIRIX_WEBHOOK_ALLOW_PRIVATE", default=False)
-vars().update(env.email_url("EMAIL_URL", default="consolemail://" if DEBUG else "smtp://localhost:25"))
+MIRIX_PUBLIC_URL = env.url(
+    "MIRIX_PUBLIC_URL", default=f"http://127.0.0.1:{MIRIX_PORT}", schemes=("https", "http")
+).rstrip("/")
+MIRIX_WEBHOOK_ALLOW_PRIVATE = env.switch("MIRIX_WEBHOOK_ALLOW_PRIVATE", default=False)
+vars().update(env.mail("EMAIL_URL", default="consolemail://" if DEBUG else "smtp://localhost:25"))
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("MIRIX_EMAIL_FROM", default="mirix@localhost")
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("MIRIX_EMAIL_FROM", default="mirix@localhost")
 
-MIRIX_DISTILLER = env.str("MIRIX_DISTILLER", default="auto")
-MIRIX_DISTILLER_MAX_CONCURRENCY = env.int("MIRIX_DISTILLER_MAX_CONCURRENCY", default=4)
-MIRIX_DISTILLER_MAX_ATTEMPTS = env.int("MIRIX_DISTILLER_MAX_ATTEMPTS", default=5)
-MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = _either("int", "SKILL_TRIGGER_SESSION_THRESHOLD", 5)
-MIRIX_SESSION_IDLE_MINUTES = env.int("MIRIX_SESSION_IDLE_MINUTES", default=30)
-MIRIX_SKILL_EDIT_BUDGET_B0 = _either("float", "SKILL_EDIT_BUDGET_B0", 1.0)
-MIRIX_SKILL_EDIT_BUDGET_ALPHA_FAIL = _either("float", "SKILL_EDIT_BUDGET_ALPHA_FAIL", 1.0)
-MIRIX_SKILL_EDIT_BUDGET_ALPHA_SUCC = _either("float", "SKILL_EDIT_BUDGET_ALPHA_SUCC", 0.5)
-MIRIX_SKILL_EDIT_BUDGET_MIN = _either("int", "SKILL_EDIT_BUDGET_MIN", 0)
-MIRIX_SKILL_EDIT_BUDGET_MAX = _either("int", "SKILL_EDIT_BUDGET_MAX", 6)
-MIRIX_SKILL_MAX_EDIT_CHAR_DELTA = _either("int", "SKILL_MAX_EDIT_CHAR_DELTA", 800)
-MIRIX_SKILL_EDIT_MAJOR_RATIO = _either("float", "SKILL_EDIT_MAJOR_RATIO", 0.4)
-MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS = _either("int", "SKILL_MAX_INSTRUCTIONS_CHARS", 12_000)
-MIRIX_SKILL_SEARCH_METHOD = env.str("MIRIX_SKILL_SEARCH_METHOD", default="hybrid")
-MIRIX_SKILL_HYBRID_RRF_K = env.int("MIRIX_SKILL_HYBRID_RRF_K", default=15)
-MIRIX_EMBEDDING_MODEL = env.str("MIRIX_EMBEDDING_MODEL", default="")
-MIRIX_WORKER_STALLED_SECONDS = env.int("MIRIX_WORKER_STALLED_SECONDS", default=60)
+MIRIX_DISTILLER = env.choice("MIRIX_DISTILLER", "auto", ("auto", "llm", "offline"))
+MIRIX_DISTILLER_MAX_CONCURRENCY = env.whole("MIRIX_DISTILLER_MAX_CONCURRENCY", default=4, low=1, high=100)
+MIRIX_DISTILLER_MAX_ATTEMPTS = env.whole("MIRIX_DISTILLER_MAX_ATTEMPTS", default=5, low=1, high=100)
+MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = env.whole(
+    _either("SKILL_TRIGGER_SESSION_THRESHOLD"), default=5, low=0, high=1_000
+)
+MIRIX_SESSION_IDLE_MINUTES = env.whole(
+    "MIRIX_SESSION_IDLE_MINUTES", default=30, low=0, high=MINUTES_OF_A_YEAR
+)
+MIRIX_SKILL_EDIT_BUDGET_B0 = env.number(_either("SKILL_EDIT_BUDGET_B0"), default=1.0, low=0, high=1_000)
+MIRIX_SKILL_EDIT_BUDGET_ALPHA_FAIL = env.number(
+    _either("SKILL_EDIT_BUDGET_ALPHA_FAIL"), default=1.0, low=0, high=1_000
+)
+MIRIX_SKILL_EDIT_BUDGET_ALPHA_SUCC = env.number(
+    _either("SKILL_EDIT_BUDGET_ALPHA_SUCC"), default=0.5, low=0, high=1_000
+)
+MIRIX_SKILL_EDIT_BUDGET_MIN = env.whole(_either("SKILL_EDIT_BUDGET_MIN"), default=0, low=0, high=1_000)
+MIRIX_SKILL_EDIT_BUDGET_MAX = env.whole(_either("SKILL_EDIT_BUDGET_MAX"), default=6, low=0, high=1_000)
+if MIRIX_SKILL_EDIT_BUDGET_MIN > MIRIX_SKILL_EDIT_BUDGET_MAX:
+    raise env.refuse(
+        _either("SKILL_EDIT_BUDGET_MIN"),
+        f"no more than the {MIRIX_SKILL_EDIT_BUDGET_MAX} of SKILL_EDIT_BUDGET_MAX",
+        shown=str(MIRIX_SKILL_EDIT_BUDGET_MIN),
+    )
+MIRIX_SKILL_MAX_EDIT_CHAR_DELTA = env.whole(
+    _either("SKILL_MAX_EDIT_CHAR_DELTA"), default=800, low=1, high=1_000_000
+)
+MIRIX_SKILL_EDIT_MAJOR_RATIO = env.number(_either("SKILL_EDIT_MAJOR_RATIO"), default=0.4, low=0, high=1)
+MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS = env.whole(
+    _either("SKILL_MAX_INSTRUCTIONS_CHARS"), default=12_000, low=1, high=65_536
+)
+MIRIX_SKILL_SEARCH_METHOD = env.choice(
+    "MIRIX_SKILL_SEARCH_METHOD", "hybrid", ("hybrid", "bm25", "embedding", "string_match")
+)
+MIRIX_SKILL_HYBRID_RRF_K = env.whole("MIRIX_SKILL_HYBRID_RRF_K", default=15, low=0, high=10_000)
+MIRIX_WORKER_STALLED_SECONDS = env.whole("MIRIX_WORKER_STALLED_SECONDS", default=60, low=1, high=86_400)
 
 # A worker is taken for dead when its heartbeat is older than MIRIX_WORKER_STALLED_SECONDS.
 PROCRASTINATE_WORKER_DEFAULTS = {
@@ -229,11 +255,12 @@ SPECTACULAR_SETTINGS = {
 DEFAULT_EXCEPTION_REPORTER = "mirix.reports.SecretReporter"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "mirix.reports.SecretFilter"
 
+_LOG_LEVEL = env.choice("MIRIX_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env.str("MIRIX_LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": _LOG_LEVEL},
     "loggers": {"procrastinate": {"level": "WARNING"}},
 }

@@ -11,18 +11,20 @@ from django.db import OperationalError, connection
 
 from mirix.checks import UnappliedMigrationsError, require_migrations
 from mirix.chunked import with_length
+from mirix.environment import BadSetting
 from mirix.refusals import answer_in_json
 
 CANNOT_LOAD = 4  # on this status gunicorn stops; on most others it would fork a worker again, for ever
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mirix.settings")
 answer_in_json()
-application = with_length(get_wsgi_application(), limit=settings.MIRIX_MAX_REQUEST_BYTES)
 
 try:
-    require_migrations()
-except (UnappliedMigrationsError, OperationalError) as refusal:
+    application = with_length(get_wsgi_application(), limit=settings.MIRIX_MAX_REQUEST_BYTES)
+    try:
+        require_migrations()
+    finally:
+        connection.close()
+except (BadSetting, UnappliedMigrationsError, OperationalError) as refusal:
     print(f"mirix does not start: {refusal}", file=sys.stderr)
     sys.exit(CANNOT_LOAD)
-finally:
-    connection.close()

@@ -44,7 +44,7 @@ from skills.runs import LostRun, RunClaim
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_SESSIONS = 5
+DEFAULT_SESSIONS, MAX_SESSIONS = 5, 1_000
 """How many sessions a run distils when it is not told, also when it is told 0."""
 
 

@@ -13,6 +13,8 @@ from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from mirix.text import whole_number
+
 CURSOR_PARTS = {"o", "r", "p"}  # offset, reverse, position
 
 
@@ -27,10 +29,10 @@ class StrictCursorPagination(CursorPagination):
         asked = request.query_params.get("limit")
         if asked is None:
             return self.page_size
-        # No more digits than are needed: a long row of them is slow to read.
-        if asked.isascii() and asked.isdigit() and len(asked) < 10 and 1 <= int(asked) <= self.max_page_size:
-            return int(asked)
-        raise ValidationError({"limit": [f"Must be a whole number from 1 to {self.max_page_size}."]})
+        limit = whole_number(asked, low=1, high=self.max_page_size)
+        if limit is None:
+            raise ValidationError({"limit": [f"Must be a whole number from 1 to {self.max_page_size}."]})
+        return limit
 
     def decode_cursor(self, request: Request) -> Cursor | None:
         """Return where the page begins; raises `ValidationError` naming `cursor`."""

@@ -97,7 +97,7 @@ class Server:
         Asks once in the life of a process, and again with `ask_again`, for a caller who could not connect.
         Raises `EmbeddedServerError`.
         """
-        with self._guard, _as_one_line():
+        with self._guard, _as_one_line(self.var_dir):
             if self._membership is None:
                 self._membership = self._joined()
             if self._folder is None or ask_again:
@@ -288,9 +288,14 @@ def _address(folder: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _as_one_line() -> Iterator[None]:
+def _as_one_line(var_dir: Path) -> Iterator[None]:
     """Turn what the system or the server refuses into `EmbeddedServerError`."""
     try:
         yield
-    except (OSError, AccountError, psycopg.Error) as error:
+    except OSError as error:
+        raise EmbeddedServerError(
+            f"The embedded PostgreSQL cannot be used: {error}. Let user {os.geteuid()} read and write "
+            f"{var_dir}, name another folder in MIRIX_VAR_DIR, or a server in DATABASE_URL."
+        ) from error
+    except (AccountError, psycopg.Error) as error:
         raise EmbeddedServerError(f"The embedded PostgreSQL cannot be used: {error}") from error

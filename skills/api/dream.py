@@ -17,14 +17,13 @@ from conversations.api.fields import IgnoredField, StrictBody
 from conversations.api.owners import owner_to_read
 from mirix.api.errors import Conflict
 from skills.answers import dream_answer, dry_run_answer
-from skills.dream import DEFAULT_SESSIONS, plan
+from skills.dream import DEFAULT_SESSIONS, MAX_SESSIONS, plan
 from skills.models import AutoDreamRun, RunState, RunTrigger
 from skills.selectors.runs import runs_of
 from skills.triggers import request_run
 
 MODE = "procedural"
 MAX_WAIT_SECONDS = 25
-MAX_SESSIONS = 1_000
 FIRST_LOOK_SECONDS = 0.05
 SLOWEST_LOOK_SECONDS = 1.0
 _places = BoundedSemaphore(3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentTypeError
 from types import TracebackType
 from typing import Any
 
@@ -12,11 +11,12 @@ from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from mirix.commands import whole
 from mirix.tenants.commands import OwnerCommand
 from mirix.tenants.owners import Owner
 from skills.answers import dream_answer, dry_run_answer, session_results
 from skills.distillation import get_distiller
-from skills.dream import DEFAULT_SESSIONS, Watcher, dream, plan
+from skills.dream import DEFAULT_SESSIONS, MAX_SESSIONS, Watcher, dream, plan
 from skills.lessons import SessionOutcome, retry_failed
 from skills.management.waiting import waiting_for
 from skills.models import AutoDreamRun, RunTrigger
@@ -24,6 +24,7 @@ from skills.runs import LostRun, OwnerBusy, claim_when_free
 
 INTERRUPTED_STATUS = 130
 DEFAULT_WAIT_SECONDS = 600
+MAX_WAIT_SECONDS = 999_999
 WORDS = {"empty": "nothing worth keeping", "retry": "to be tried again", "dead": "given up"}
 
 
@@ -37,7 +38,7 @@ class DreamCommand(OwnerCommand):
         super().add_arguments(parser)
         parser.add_argument(
             "--last-n-sessions",
-            type=_sessions,
+            type=whole(low=0, high=MAX_SESSIONS),
             default=0,
             metavar="N",
             help=f"at most N sealed sessions, oldest first; 0 is {DEFAULT_SESSIONS}",
@@ -50,7 +51,7 @@ class DreamCommand(OwnerCommand):
         )
         parser.add_argument(
             "--wait",
-            type=_seconds,
+            type=whole(low=0, high=MAX_WAIT_SECONDS),
             default=DEFAULT_WAIT_SECONDS,
             metavar="SECONDS",
             help=f"wait that long for a run that is going on (default: {DEFAULT_WAIT_SECONDS}); 0 refuses",
@@ -150,18 +151,6 @@ class ProgressBar(Watcher):
     def evolving(self) -> None:
         """Show the second part."""
         self._progress.update(self._task, description="Evolving skills")
-
-
-def _sessions(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise ArgumentTypeError(f"{text!r} is not a number of sessions")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    if not text.isascii() or not text.isdigit() or len(text) > 6:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds up to 999999")
-    return float(text)
 
 
 def _line(result: dict[str, Any]) -> str:

@@ -81,8 +81,8 @@ def test_list_says_what_it_leaves_out(owner):
         make_proposal(owner)
 
     assert review(owner, "list", limit=1).splitlines()[-1] == "… and 2 more"
-    with pytest.raises(CommandError, match="--limit must be at least 1"):
-        review(owner, "list", limit=0)
+    with pytest.raises(CommandError, match="--limit: '0' is not a whole number from 1 to 10000"):
+        review(owner, "list", "--limit", "0")
 
 
 def test_an_empty_queue(owner):

@@ -75,7 +75,7 @@ def test_search_without_a_user_covers_the_organization(where):
     [
         (["--organization", "nowhere"], "unknown organization 'nowhere'"),
         (["--user", "nobody"], "unknown user 'nobody'"),
-        (["--limit", "0"], "The limit must be between 1 and 100."),
+        (["--limit", "0"], "--limit: '0' is not a whole number from 1 to 100"),
         (["--filter-tags", "{"], "This is not valid JSON."),
     ],
 )

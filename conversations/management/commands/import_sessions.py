@@ -16,11 +16,12 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from conversations.importing import MAX_SESSION_BYTES, Problem, SourceReport, import_source, name_of, total_of
 from conversations.management.import_text import could_not, report_text
 from conversations.records import KNOWN_SUFFIXES, files_in
-from mirix.commands import DataCommand
+from mirix.commands import DataCommand, number
 from mirix.tenants.commands import create_missing
 
 STDIN = "-"
 MEGABYTE = 1_000_000
+MOST_MEGABYTES = 10_000
 
 
 class Command(DataCommand):
@@ -48,7 +49,7 @@ class Command(DataCommand):
         parser.add_argument("--dry-run", action="store_true", help="report what would happen, write nothing")
         parser.add_argument(
             "--max-megabytes",
-            type=float,
+            type=number(above=0, high=MOST_MEGABYTES),
             default=MAX_SESSION_BYTES / MEGABYTE,
             metavar="N",
             help="refuse a session that is larger (%(default)g)",
@@ -56,8 +57,6 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Import every file and report."""
-        if options["max_megabytes"] <= 0:
-            raise CommandError("--max-megabytes: must be more than 0")
         paths = [path for name in options["paths"] for path in _files(name)]
         with ExitStack() as stack:
             if options["dry_run"]:

@@ -22,7 +22,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import OperationalError, connections
 
-from mirix.commands import MigrationsRequired
+from mirix.commands import MigrationsRequired, whole
 from mirix.embedded.server import server
 
 GLANCE_SECONDS = 0.2
@@ -77,7 +77,13 @@ class Command(MigrationsRequired):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add where to listen."""
-        parser.add_argument("--port", type=int, default=settings.MIRIX_PORT, help="0 takes a free one.")
+        parser.add_argument(
+            "--port",
+            type=whole(low=0, high=65_535),
+            default=settings.MIRIX_PORT,
+            metavar="N",
+            help="0 takes a free one.",
+        )
         parser.add_argument("--host", default="127.0.0.1")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -122,8 +128,8 @@ def _listen(host: str, port: int) -> socket.socket:
     """Open the socket here: who listens is clear at once, and it outlives a web server that ended."""
     try:
         return socket.create_server((host, port), backlog=2048)
-    except OSError as error:
-        reason = str(error.strerror).partition(" (")[0]
+    except (OSError, UnicodeError) as error:  # the latter for what can be no name of a host
+        reason = str(getattr(error, "strerror", "no name of a host")).partition(" (")[0]
         raise CommandError(
             f"Cannot listen on {host} port {port}: {reason}. Choose another by --port or MIRIX_PORT."
         ) from error

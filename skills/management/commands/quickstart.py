@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from mirix.commands import DataCommand
+from mirix.commands import DataCommand, whole
 from mirix.tenants.audit import Actor
 from mirix.tenants.commands import create_missing
 from mirix.tenants.keys import create_api_key
@@ -41,7 +41,9 @@ class Command(DataCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Take `--no-serve` and `--port`."""
         parser.add_argument("--no-serve", action="store_true", help="exit instead of serving")
-        parser.add_argument("--port", type=int, default=settings.MIRIX_PORT, metavar="N")
+        parser.add_argument(
+            "--port", type=whole(low=1, high=65_535), default=settings.MIRIX_PORT, metavar="N"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do all of it; each step finds what an earlier or interrupted run has done."""

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
+from mirix.commands import MAX_LISTED, whole
 from mirix.tenants.commands import OrganizationCommand
 from mirix.tenants.models import Organization
 from mirix.tenants.selectors import may_review
@@ -32,7 +33,13 @@ class Command(OrganizationCommand):
         )
         parser.add_argument("--reason", default="", help="why; a rejection needs it")
         parser.add_argument("--by", metavar="USERNAME", help="the member who decides")
-        parser.add_argument("--limit", type=int, default=50, metavar="N", help="list at most N (default: 50)")
+        parser.add_argument(
+            "--limit",
+            type=whole(low=1, high=MAX_LISTED),
+            default=50,
+            metavar="N",
+            help="list at most N (default: 50)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do what was asked; whatever review refuses is one line."""
@@ -57,8 +64,6 @@ class Command(OrganizationCommand):
 
     def list_queue(self, organization: Organization, limit: int) -> None:
         """Write the waiting proposals, the most important first."""
-        if limit < 1:
-            raise CommandError("--limit must be at least 1")
         waiting = proposals_of(organization=organization)
         rows = [queue_row(revision) for revision in waiting.order_by(*QUEUE_ORDER)[:limit]]
         if not rows:

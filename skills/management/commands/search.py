@@ -7,11 +7,12 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
+from mirix.commands import whole
 from mirix.tenants.commands import OrganizationCommand
 from mirix.tenants.owners import Owner
 from mirix.tenants.selectors import find_owner_of
 from mirix.text import shorten
-from skills.search.service import FIELDS, METHODS, Hit, SearchResult, search
+from skills.search.service import FIELDS, MAX_LIMIT, METHODS, Hit, SearchResult, search
 from skills.search.tags import parse_filter_tags
 
 DESCRIPTION_CHARS = 100
@@ -29,7 +30,13 @@ class Command(OrganizationCommand):
         parser.add_argument("--user", metavar="USER_ID", help="one end user; omitted: all of them")
         parser.add_argument("--method", default="", choices=METHODS, help="default: the server's")
         parser.add_argument("--field", default="", choices=FIELDS, help="search this field alone")
-        parser.add_argument("--limit", type=int, default=10, metavar="N", help="1 to 100, 10 by default")
+        parser.add_argument(
+            "--limit",
+            type=whole(low=1, high=MAX_LIMIT),
+            default=10,
+            metavar="N",
+            help="1 to 100, 10 by default",
+        )
         parser.add_argument("--filter-tags", default="", metavar="JSON", help="an object, as in the API")
         parser.add_argument(
             "--explain", action="store_true", help="show rank and score per lane, and the matched terms"

@@ -199,11 +199,11 @@ class TestRefusals:
     def test_no_user(self, owner):
         assert "--user" in self.refusal(f"--organization={owner.organization.name}")
 
-    @pytest.mark.parametrize("number", ["-1", "many", "1.5", "²"])
+    @pytest.mark.parametrize("number", ["-1", "many", "1.5", "²", "1001", "9" * 20])
     def test_a_wrong_number(self, owner, number):
         name = owner.organization.name
         options = (f"--organization={name}", "--user=alice", f"--last-n-sessions={number}")
-        assert f"'{number}' is not a number of sessions" in self.refusal(*options)
+        assert f"'{number}' is not a whole number from 0 to 1000" in self.refusal(*options)
 
     def test_a_busy_owner(self, owner):
         held = claim(owner=owner, trigger="automatic")
@@ -216,7 +216,7 @@ class TestRefusals:
     def test_a_wrong_patience(self, owner):
         told = self.refusal(f"--organization={owner.organization.name}", "--user=alice", "--wait=soon")
 
-        assert "'soon' is not a number of seconds" in told
+        assert "'soon' is not a whole number from 0 to 999999" in told
 
     def test_a_distiller_that_is_not_there(self, owner, monkeypatch):
         def no_distiller() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
+from mirix.commands import MAX_LISTED, whole
 from mirix.tenants.commands import OrganizationCommand
 from mirix.tenants.models import AuditEvent
 
@@ -18,12 +19,12 @@ class Command(OrganizationCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Take the organization and how many events."""
         super().add_arguments(parser)
-        parser.add_argument("--limit", type=int, default=50, metavar="N", help="default: 50")
+        parser.add_argument(
+            "--limit", type=whole(low=1, high=MAX_LISTED), default=50, metavar="N", help="default: 50"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """List the events."""
-        if options["limit"] < 1:
-            raise CommandError("--limit must be at least 1")
         events = AuditEvent.objects.for_organization(self.organization(options))
         fields = ("created_at", "action", "actor_kind", "actor_id", "actor_name", "target_id", "details")
         rows = list(events.order_by("-created_at", "-pk").values("id", *fields)[: options["limit"]])

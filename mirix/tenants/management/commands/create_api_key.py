@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from mirix.commands import DataCommand
+from mirix.commands import DataCommand, whole
 from mirix.tenants.audit import Actor
 from mirix.tenants.keys import MAX_LIFE_DAYS, create_api_key
 from mirix.tenants.models import Permission
@@ -29,13 +29,16 @@ class Command(DataCommand):
         parser.add_argument("--client", default="default", metavar="NAME", help="name or id; made if missing")
         parser.add_argument("--permission", choices=Permission.values, default=Permission.WRITE)
         parser.add_argument("--name", default="", help="a word to recognize the key by")
-        parser.add_argument("--days", type=int, metavar="N", help="expire after N days (default: never)")
+        parser.add_argument(
+            "--days",
+            type=whole(low=1, high=MAX_LIFE_DAYS),
+            metavar="N",
+            help="expire after N days (default: never)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the key; what was made beside it is said on standard error."""
         days = options["days"]
-        if days is not None and not 0 < days <= MAX_LIFE_DAYS:
-            raise CommandError(f"--days must be between 1 and {MAX_LIFE_DAYS}")
         actor = Actor.operator()
         try:
             organization, made_organization = get_or_create_organization(

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from mirix.commands import whole
 from mirix.tenants.audit import Actor
 from mirix.tenants.commands import KeyCommand
 from mirix.tenants.keys import DEFAULT_OVERLAP, MAX_OVERLAP_HOURS, rotate_api_key
@@ -26,7 +27,7 @@ class Command(KeyCommand):
         super().add_arguments(parser)
         parser.add_argument(
             "--overlap-hours",
-            type=int,
+            type=whole(low=0, high=MAX_OVERLAP_HOURS),
             default=DEFAULT_HOURS,
             metavar="N",
             help=f"how long the old key still works, 0 to {MAX_OVERLAP_HOURS} (default: {DEFAULT_HOURS})",
@@ -34,8 +35,6 @@ class Command(KeyCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Rotate; what becomes of the old key is said on standard error."""
-        if not 0 <= options["overlap_hours"] <= MAX_OVERLAP_HOURS:
-            raise CommandError(f"--overlap-hours must be between 0 and {MAX_OVERLAP_HOURS}")
         old = self.key(options)
         try:
             row, key = rotate_api_key(
