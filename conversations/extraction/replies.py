@@ -74,9 +74,16 @@ def _read_first(alternatives: list[Any], reading: Reading) -> None:
         elif isinstance(alternative.get("text"), str):
             reading.say("assistant", alternative["text"])
         elif (message := alternative.get("message", alternative.get("delta"))) is not None:
-            reading.inner({"role": "assistant"} | message if isinstance(message, dict) else message)
+            reading.inner(_with_role(message))
         else:
             reading.omit("provider error")
+
+
+def _with_role(message: Any) -> Any:
+    """Return a message with its role: pieces of a stream name it only in the first."""
+    if isinstance(message, dict) and ("content" in message or "tool_calls" in message):
+        return {"role": "assistant"} | message
+    return message
 
 
 def _read_data(data: list[Any], reading: Reading) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from random import Random
 from typing import Any
 
 from hypothesis import given
@@ -9,7 +12,13 @@ from hypothesis import strategies as st
 
 from conversations.extraction import Extraction, extract
 from conversations.extraction.calls import MAX_CALLS_CHARS
+from conversations.extraction.content import PARTS as PARTS_OF_TEXT
+from conversations.extraction.families import FAMILIES
+from conversations.extraction.gemini import STEPS
+from conversations.extraction.mistral import ENTRIES
 
+PAYLOAD = base64.b64encode(Random(1).randbytes(900)).decode()
+DATA_URL = f"data:image/png;base64,{PAYLOAD}"
 TEXT = st.text(st.characters(exclude_categories=[])) | st.text()
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
@@ -47,6 +56,75 @@ MESSAGES = st.fixed_dictionaries(
     optional=dict.fromkeys([*KEYS, "is_error", "error", "status", "audio"], JSON)
     | {"content": JSON | st.lists(PARTS, max_size=3), "tool_calls": JSON | st.lists(CALLS, max_size=3)},
 )
+ROLES = ["system", "user", "assistant", "tool", "function", "model", "human"]
+ELEMENT_KEYS = {
+    *(
+        "content",
+        "parts",
+        "toolInvocations",
+        "experimental_attachments",
+        "tool_calls",
+        "executed_tools",
+        "images",
+    ),
+    *("choices", "candidates", "output", "outputs", "steps", "message", "data", "error", "body", "text"),
+    *(
+        "call_id",
+        "arguments",
+        "action",
+        "result",
+        "results",
+        "tools",
+        "status",
+        "name",
+        "instructions",
+        "info",
+    ),
+}
+PART_KEYS = {
+    *("text", "thought", "thinking", "id", "name", "input", "tool_use_id", "is_error", "content", "source"),
+    *("toolCallId", "toolName", "state", "output", "errorText", "toolInvocation", "approval", "url", "file"),
+    *(
+        "value",
+        "stdout",
+        "stderr",
+        "return_code",
+        "lines",
+        "tool_references",
+        "error_code",
+        "args",
+        "response",
+    ),
+    *("parts", "data", "bytes", "encrypted_content", "title", "mimeType", "fileUri", "message", "delta"),
+}
+
+
+def _own(field: str) -> list[str]:
+    """The types or keys of parts that the families name."""
+    return sorted({name.replace("*", "x") for family in FAMILIES for name in getattr(family, field)})
+
+
+PART_TYPES_OF_ALL = st.sampled_from(sorted({*_own("parts"), *PARTS_OF_TEXT, *ENTRIES, *STEPS}))
+ANY_PART = st.dictionaries(
+    st.sampled_from(sorted({*PART_KEYS, *_own("keys")})), st.deferred(lambda: INSIDE), max_size=4
+).flatmap(lambda part: st.just(part) | PART_TYPES_OF_ALL.map(lambda kind: part | {"type": kind}))
+INSIDE: st.SearchStrategy[Any] = (
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 9)
+    | st.sampled_from(["", "text", "Error: x", PAYLOAD, DATA_URL])
+    | st.deferred(lambda: st.lists(ANY_PART, max_size=2))
+    | st.deferred(lambda: ANY_PART)
+)
+ANY_ELEMENT = st.dictionaries(
+    st.sampled_from(sorted({*ELEMENT_KEYS, *PART_KEYS})), INSIDE, max_size=4
+).flatmap(
+    lambda element: (
+        st.sampled_from(ROLES).map(lambda role: element | {"role": role})
+        | PART_TYPES_OF_ALL.map(lambda kind: element | {"type": kind})
+        | st.just(element)
+    )
+)
 SIBLING = {"role": "user", "content": "a well-formed sibling"}
 
 
@@ -83,3 +161,20 @@ def test_a_well_formed_sibling_is_never_lost(messages, position):
 @given(st.lists(MESSAGES, max_size=5))
 def test_the_same_messages_give_the_same_turns(messages):
     assert repr(extract(messages)) == repr(extract(messages))
+
+
+@given(st.lists(ANY_ELEMENT, max_size=3), st.integers(0, 3))
+def test_what_families_know_filled_with_anything_costs_no_sibling_and_leaves_no_payload(messages, position):
+    messages.insert(position, SIBLING)
+    extraction = extract(messages)
+    check(messages, extraction)
+    assert "a well-formed sibling" in [turn.content for turn in extraction.turns]
+    for turn in extraction.turns:
+        assert PAYLOAD[300:400] not in turn.content
+        assert PAYLOAD[300:400] not in json.dumps(turn.tool_calls)
+
+
+@given(st.sampled_from(sorted({*ELEMENT_KEYS, *PART_KEYS})), JSON, ANY_ELEMENT)
+def test_any_json_in_any_field_is_accounted_for(key, value, element):
+    messages = [element | {key: value}, SIBLING]
+    check(messages, extract(messages))
