@@ -7,12 +7,13 @@ whether one of them dies half-way.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from conversations.extraction import Extraction, Skipped, Turn, extract
@@ -28,9 +29,15 @@ from conversations.models import (
     TurnRole,
 )
 from conversations.selectors import queued_before, turns_of
+from mirix.tenants import scope
 from mirix.text import clean_text, truncate
 
-BATCH = 1_000
+COLUMNS = (
+    *("organization_id", "end_user_id", "created_at", "client_id", "session_id", "intake_id", "seq", "role"),
+    *("content", "content_hash", "tool_calls", "tool_name", "tool_call_id", "is_error", "truncated"),
+    *("message_id", "occurred_at"),
+)
+COPY = f'COPY "{ConversationMessage._meta.db_table}" ({", ".join(COLUMNS)}) FROM STDIN'
 MAX_ERROR_CHARS = 2_000
 MESSAGES_WITH_CALLS = 50
 TRANSIENT_CLASSES = ("08", "40", "53", "55", "57")
@@ -63,14 +70,19 @@ def store_turns(*, record: IntakeRecord, messages: list[Any] | None = None) -> S
 
 def _lock_session(record: IntakeRecord) -> Session:
     """Return the locked session of a request; a new one is made, and waited for when two make it at once."""
-    sessions = Session.objects.with_owner_of(record).select_for_update(no_key=True)
-    session, _ = sessions.get_or_create(
+    sessions = Session.objects.with_owner_of(record).filter(session_id=record.session_id)
+    locked = sessions.select_for_update(no_key=True)
+    for session in locked:
+        return session
+    new = Session(
         organization_id=record.organization_id,
         end_user_id=record.end_user_id,
         session_id=record.session_id,
-        defaults={"tag": record.session_tag or SessionTag.TASK},
+        tag=record.session_tag or SessionTag.TASK,
     )
-    return session
+    # Not get_or_create, whose savepoint costs two statements more. Somebody may be faster, and lock it first.
+    Session.objects.bulk_create([new], ignore_conflicts=True)
+    return locked.get()
 
 
 def _store_or_fail(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
@@ -108,7 +120,7 @@ def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
     if record.state == IntakeState.PARTIAL:
         extraction = _not_yet_read(record, extraction)
     turns = _new_turns(extraction, record, session)
-    ConversationMessage.objects.bulk_create(_rows(turns, record, session), batch_size=BATCH)
+    _insert(_rows(turns, record, session), record.organization_id)
     _update_session(session, record, turns)
     record.report = _report(record, extraction, turns)
     unreadable = any(item.unreadable for item in extraction.skipped)
@@ -163,28 +175,45 @@ def _new_turns(extraction: Extraction, record: IntakeRecord, session: Session) -
     return [turn for turn in turns if turn.index not in stored]
 
 
-def _rows(turns: Sequence[Turn], record: IntakeRecord, session: Session) -> list[ConversationMessage]:
+def _rows(turns: Sequence[Turn], record: IntakeRecord, session: Session) -> list[tuple[Any, ...]]:
+    """Return the turns as rows of `COLUMNS`."""
+    now = timezone.now()
     return [
-        ConversationMessage(
-            organization_id=record.organization_id,
-            end_user_id=record.end_user_id,
-            client_id=record.client_id,
-            session=session,
-            intake=record,
-            seq=seq,
-            role=turn.role,
-            content=turn.content,
-            content_hash=turn.content_hash,
-            tool_calls=turn.tool_calls,
-            tool_name=turn.tool_name,
-            tool_call_id=turn.tool_call_id,
-            is_error=turn.is_error,
-            truncated=turn.truncated,
-            message_id=turn.message_id,
-            occurred_at=record.occurred_at,
+        (
+            record.organization_id,
+            record.end_user_id,
+            now,
+            record.client_id,
+            session.pk,
+            record.pk,
+            seq,
+            turn.role,
+            turn.content,
+            turn.content_hash,
+            json.dumps(turn.tool_calls),
+            turn.tool_name,
+            turn.tool_call_id,
+            turn.is_error,
+            turn.truncated,
+            turn.message_id,
+            record.occurred_at,
         )
         for seq, turn in enumerate(turns, start=session.last_seq + 1)
     ]
+
+
+def _insert(rows: Sequence[tuple[Any, ...]], organization_id: str) -> None:
+    """Insert turns by COPY, in half the time of the fastest INSERT; constraints hold all the same."""
+    scope.require(organization_id)
+    if not rows:
+        return
+    with (
+        connection.wrap_database_errors,
+        connection.cursor() as cursor,
+        cursor.copy(COPY) as copy,
+    ):
+        for row in rows:
+            copy.write_row(row)
 
 
 def _update_session(session: Session, record: IntakeRecord, turns: Sequence[Turn]) -> None:

@@ -136,13 +136,18 @@ def redis() -> Iterator[str]:
 
 
 @contextmanager
-def cluster(step: str) -> Iterator[tuple[Path, list[str]]]:
-    """Hold a fresh cluster: its state directory, and a list that gets what is wrong with how it was left."""
+def cluster(step: str, *, durable: bool = False) -> Iterator[tuple[Path, list[str]]]:
+    """Hold a fresh cluster: its state directory, and a list that gets what is wrong with how it was left.
+
+    Where it is `durable`, commits wait for the disk as they do in production; tests need not wait.
+    """
     var_dir = VAR / f"test-{slug(step)}-{os.getpid()}"
     faults: list[str] = []
     server = Server(var_dir)
     try:
-        forget_safety(server.socket_dir())
+        folder = server.socket_dir()
+        if not durable:
+            forget_safety(folder)
         yield var_dir, faults
     finally:
         server.leave()

@@ -77,6 +77,7 @@ class Project:
         (folder / "manage.py").write_text(MANAGE)
         (folder / "tests").mkdir()
         (folder / "tests" / "run.py").write_text(MANAGE)
+        (folder / "tests" / "bench.py").write_text(MANAGE)
         self.bin = folder.parent / "bin"
         self.bin.mkdir(exist_ok=True)
         for tool in TOOLS:
@@ -153,6 +154,9 @@ class TestWords:
         assert project.told("test", "unit") == ["unit"]
         assert (project.folder / ".venv" / "requirements-dev.txt").exists()
         assert len(project.installs()) == 2
+
+    def test_bench_goes_to_its_runner(self, project: Project):
+        assert project.told("bench", "ingest", "--json") == ["ingest", "--json"]
 
     def test_help_installs_nothing(self, project: Project):
         done = project.run("--help")

@@ -90,12 +90,12 @@ class Command(MigrationsRequired):
         """Run both until a signal ends this process, then let them finish."""
         # Whoever was started in the background of a script has inherited deafness to it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        with _listen(options["host"], options["port"]) as listener:
+        with listen(options["host"], options["port"]) as listener:
             connections.close_all()
             port = listener.getsockname()[1]
             children: list[Child] = []
             try:
-                children.append(Child("web server", _web(listener.fileno()), keep=(listener.fileno(),)))
+                children.append(Child("web server", web_server(listener.fileno()), keep=(listener.fileno(),)))
                 children.append(Child("worker", [sys.executable, "manage.py", "worker"]))
                 self._watch(children, options["host"], port)
             except (KeyboardInterrupt, SystemExit):
@@ -124,7 +124,7 @@ class Command(MigrationsRequired):
                     self.stderr.write(str(error))
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """Open the socket here: who listens is clear at once, and it outlives a web server that ended."""
     try:
         return socket.create_server((host, port), backlog=2048)
@@ -135,7 +135,8 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _web(descriptor: int) -> list[str]:
+def web_server(descriptor: int) -> list[str]:
+    """Return the command of the web server, which takes its requests from an open socket."""
     # The control socket would lie in the home folder, and be shared by all checkouts of a user.
     return [
         *(sys.executable, "-m", "gunicorn", "mirix.wsgi", "--bind", f"fd://{descriptor}"),

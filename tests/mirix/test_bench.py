@@ -1,0 +1,55 @@
+"""`./run bench`: what it sends, and what it says of the figures."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from conversations.extraction import extract
+from tests import bench
+from tests.benchmarks import ingest, sessions, spread
+
+
+def test_every_message_of_a_made_up_session_is_one_turn():
+    messages = sessions.messages(1, 30)
+    extraction = extract(messages)
+    assert [turn.index for turn in extraction.turns] == list(range(30))
+    assert {turn.role for turn in extraction.turns} == {"user", "assistant", "tool"}
+    assert sessions.messages(1, 30) == messages
+    assert sessions.messages(2, 30) != messages
+
+
+def test_recorded_sessions_are_lines_of_json():
+    first, second = map(json.loads, sessions.lines(2, 3))
+    assert (first["session_id"], second["session_id"]) == ("imported-0", "imported-1")
+    assert first["messages"] == sessions.messages(0, 3)
+
+
+def test_repeats_are_told_with_their_spread():
+    assert spread([3.0, 1.0, 2.04], 1) == {"median": 2.0, "min": 1.0, "max": 3.0}
+
+
+def test_speeds_are_told_as_ratios_of_the_same_round_and_goals_as_reached_or_missed():
+    speeds = {name: [2000.0, 1000.0, 4000.0] for name in ingest.NAMES}
+    speeds |= {"service": [1000.0, 600.0, 2400.0], "http": [200.0, 100.0, 1200.0]}
+    memory = {"turns": 100_000, "rss_kb_after_a_tenth": 100 * 1024, "rss_kb_peak": 110 * 1024}
+
+    ratios = ingest._figures(speeds, memory)["ratio_to_executemany"]
+    assert ratios["service"] == {"median": 0.6, "min": 0.5, "max": 0.6}
+    assert ratios["http"] == {"median": 0.1, "min": 0.1, "max": 0.3}
+
+    lines = ingest._lines(speeds, memory)
+    assert "service                               1000 turns/s  0.60 (0.50–0.60)  goal 0.5 reached" in lines
+    assert any(line.startswith("HTTP") and line.endswith("goal 0.25 MISSED") for line in lines)
+    assert lines[-1] == (
+        "importing 100000 turns: 100 MB after a tenth of the time, 110 MB at most, growth 10 %"
+    )
+
+
+def test_an_unknown_benchmark_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["bench", "nothing"])
+    with pytest.raises(SystemExit) as end:
+        bench.main()
+    assert end.value.code == 2
+    assert "invalid choice: 'nothing'" in capsys.readouterr().err
