@@ -274,9 +274,7 @@ class TestImport:
             "tau",
             fails="2 lines could not be imported.",
         )
-        reason = (
-            "expected a session, which is an object with messages, or a message, got an object with nothing"
-        )
+        reason = "expected a session, which is an object with messages, or a message, got an object"
         assert f"  {path}, line 1: {reason} with nothing\n" in out
         assert f"  {path}, line 3: expected a session, got an empty list\n" in out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -70,8 +71,7 @@ class Command(DataCommand):
             for path in paths:
                 report = SourceReport(source=str(path) if path else "standard input")
                 reports.append(report)
-                for _ in self._imported(path, report, advance, client=client, owner=owner, options=options):
-                    pass
+                _import(path, report, advance, client=client, owner=owner, options=options)
         total = total_of(reports)
         self.answer(
             total.as_dict()
@@ -82,38 +82,37 @@ class Command(DataCommand):
         if total.problems:
             raise CommandError(could_not(total))
 
-    def _imported(
-        self,
-        path: Path | None,
-        report: SourceReport,
-        advance: Callable[[int], None],
-        *,
-        options: dict[str, Any],
-        **whose: Any,
-    ) -> Iterator[None]:
-        """Import one file; one that cannot be opened is a problem like any other."""
+
+def _import(
+    path: Path | None,
+    report: SourceReport,
+    advance: Callable[[int], None],
+    *,
+    options: dict[str, Any],
+    **whose: Any,
+) -> None:
+    """Import one file; one that cannot be opened is a problem like any other."""
+    with ExitStack() as stack:
         try:
-            stream: IO[bytes] = path.open("rb") if path else sys.stdin.buffer
+            stream: IO[bytes] = stack.enter_context(path.open("rb")) if path else sys.stdin.buffer
         except OSError as error:
             reason = f"cannot be read: {error.strerror or error}"
             report.add_problem(Problem(source=report.source, line=0, reason=reason))
             return
-        done = 0
+        done, is_file = 0, path is not None and path.is_file()
         for _ in import_source(
             stream,
             report=report,
-            name=name_of(path) if path else "",
+            name=name_of(path) if path and is_file else "",
             is_open=options["open"],
             max_bytes=int(options["max_megabytes"] * MEGABYTE),
             **whose,
         ):
-            if path:
+            if is_file:
                 advance(stream.tell() - done)
                 done = stream.tell()
-            yield
-        if path:
-            advance(path.stat().st_size - done)
-            stream.close()
+        if is_file:
+            advance(os.fstat(stream.fileno()).st_size - done)
 
 
 def _files(name: str) -> list[Path | None]:
@@ -129,9 +128,8 @@ def _files(name: str) -> list[Path | None]:
     except OSError as error:
         raise CommandError(f"cannot read {name}: {error.strerror}") from error
     if not found:
-        raise CommandError(
-            f"nothing to import in {name}: no file ends with {', '.join(KNOWN_SUFFIXES)} (.gz)"
-        )
+        suffixes = ", ".join(KNOWN_SUFFIXES)
+        raise CommandError(f"nothing to import in {name}: no file ends with {suffixes} (or .gz after it)")
     return found
 
 
@@ -146,9 +144,9 @@ def _progress(paths: list[Path | None]) -> Iterator[Callable[[int], None]]:
 
 
 def _total_size(paths: list[Path | None]) -> int | None:
-    if None in paths:
-        return None
-    return sum(path.stat().st_size for path in paths if path and path.is_file())
+    """Return the bytes of all files; None where something comes whose end nobody knows."""
+    files = [path for path in paths if path and path.is_file()]
+    return sum(path.stat().st_size for path in files) if len(files) == len(paths) else None
 
 
 @contextmanager
