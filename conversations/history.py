@@ -23,14 +23,23 @@ class HistoryMismatch(Exception):
         )
 
 
-def without_repeated_ids(turns: Sequence[Turn]) -> list[Turn]:
-    """Return the turns less those of messages whose id another message of the request had before."""
-    first_index: dict[str, int] = {}
-    dropped: set[int] = set()
+def without_known_ids(turns: Sequence[Turn], stored: Mapping[str, str]) -> tuple[list[Turn], set[int]]:
+    """Return the turns of messages whose id is new, and the indexes of those whose id is another message's.
+
+    `stored` are the hashes of messages that are stored, by id; within the turns the first of an id counts.
+    What has the id and the hash of another is its double, and in neither of the two.
+    """
+    hashes, first_index = dict(stored), dict.fromkeys(stored, -1)
+    known: set[int] = set()
+    clashing: set[int] = set()
     for turn in turns:
         if turn.message_id and first_index.setdefault(turn.message_id, turn.index) != turn.index:
-            dropped.add(turn.index)
-    return [turn for turn in turns if turn.index not in dropped]
+            known.add(turn.index)
+            if hashes[turn.message_id] != turn.content_hash:
+                clashing.add(turn.index)
+        elif turn.message_id:
+            hashes[turn.message_id] = turn.content_hash
+    return [turn for turn in turns if turn.index not in known], clashing
 
 
 def new_turns(

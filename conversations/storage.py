@@ -11,6 +11,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -18,7 +19,7 @@ from django.utils import timezone
 
 from conversations.extraction import Extraction, Skipped, Turn, extract
 from conversations.extraction.hashing import chain
-from conversations.history import HistoryMismatch, new_turns, without_repeated_ids
+from conversations.history import HistoryMismatch, new_turns, without_known_ids
 from conversations.models import (
     ConversationMessage,
     IntakeRecord,
@@ -40,6 +41,7 @@ COLUMNS = (
 COPY = f'COPY "{ConversationMessage._meta.db_table}" ({", ".join(COLUMNS)}) FROM STDIN'
 MAX_ERROR_CHARS = 2_000
 MESSAGES_WITH_CALLS = 50
+ID_TAKEN = "its id is that of another message of the session, which is kept"
 TRANSIENT_CLASSES = ("08", "40", "53", "55", "57")
 
 logger = logging.getLogger(__name__)
@@ -119,7 +121,8 @@ def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
     extraction = _extract(messages, session)
     if record.state == IntakeState.PARTIAL:
         extraction = _not_yet_read(record, extraction)
-    turns = _new_turns(extraction, record, session)
+    turns, clashing = _new_turns(extraction, record, session)
+    extraction = _less(extraction, clashing)
     _insert(_rows(turns, record, session), record.organization_id)
     _update_session(session, record, turns)
     record.report = _report(record, extraction, turns)
@@ -157,8 +160,18 @@ def _not_yet_read(record: IntakeRecord, extraction: Extraction) -> Extraction:
     )
 
 
-def _new_turns(extraction: Extraction, record: IntakeRecord, session: Session) -> list[Turn]:
-    turns = without_repeated_ids(extraction.turns)
+def _less(extraction: Extraction, clashing: set[int]) -> Extraction:
+    """Count the messages that carry another's id among the skipped ones: they are not its doubles."""
+    return replace(
+        extraction,
+        turns=[turn for turn in extraction.turns if turn.index not in clashing],
+        skipped=[*extraction.skipped, *(Skipped(index=index, reason=ID_TAKEN) for index in sorted(clashing))],
+    )
+
+
+def _new_turns(extraction: Extraction, record: IntakeRecord, session: Session) -> tuple[list[Turn], set[int]]:
+    """Return the turns to store, and the indexes of messages whose id is another message's."""
+    turns, clashing = without_known_ids(extraction.turns, {})
     if record.state != IntakeState.PARTIAL:
         turns = new_turns(
             turns,
@@ -169,10 +182,10 @@ def _new_turns(extraction: Extraction, record: IntakeRecord, session: Session) -
         )
     ids = {turn.message_id for turn in turns if turn.message_id}
     if not ids or session.last_seq == 0:
-        return turns
-    known = set(session.turns.filter(message_id__in=ids).values_list("message_id", flat=True))
-    stored = {turn.index for turn in turns if turn.message_id in known}
-    return [turn for turn in turns if turn.index not in stored]
+        return turns, clashing
+    stored = session.turns.filter(message_id__in=ids).values_list("message_id", "content_hash")
+    turns, clashing_stored = without_known_ids(turns, dict(stored))
+    return turns, clashing | clashing_stored
 
 
 def _rows(turns: Sequence[Turn], record: IntakeRecord, session: Session) -> list[tuple[Any, ...]]:

@@ -63,6 +63,31 @@ class TestDoubles:
         add(HELLO | {"id": "m1"}, session_id="s-2")
         assert contents("s-2") == ["hello"]
 
+    def test_a_message_with_the_id_of_another_is_skipped_with_the_reason(self, add):
+        add(HELLO | {"id": "m1"}, HI | {"id": "m2"})
+        accepted = add(HELLO | {"id": "m1"}, BYE | {"id": "m2"}, BYE | {"id": "m3"}, HI | {"id": "m3"})
+        reason = "its id is that of another message of the session, which is kept"
+        report = {
+            "stored": 1,
+            "truncated": 0,
+            "duplicate": 1,
+            "skipped": [{"index": 1, "reason": reason}, {"index": 3, "reason": reason}],
+            "omitted": {},
+            "roles": {"user": 1},
+        }
+        assert accepted.answer["turns"] == report
+        assert accepted.record.report == report
+        assert accepted.record.state == "stored"
+        assert contents() == ["hello", "hi", "bye"]
+
+    def test_a_reused_id_of_a_queued_request_is_told_by_its_record(self, add):
+        add(HELLO | {"id": "m1"})
+        record = add(HI | {"id": "m1"}, wait=False).record
+        store_queued(intake_id=record.pk)
+        record.refresh_from_db()
+        assert (record.report["stored"], record.report["duplicate"]) == (0, 0)
+        assert [item["index"] for item in record.report["skipped"]] == [0]
+
     def test_duplicates_alone_leave_the_session_sealed(self, add):
         add(HELLO | {"id": "m1"})
         Session.objects.update(state="sealed")
