@@ -94,7 +94,7 @@ FAMILY = Family(
         "mcp_tool_use": _call,
         "tool_result": _result,
         "*_tool_result": _result,
-        "compaction": left_out("summary"),
+        "compaction": left_out("compact summary"),
         "fallback": left_out("notice"),
         "tool_addition": left_out("tool list"),
         "tool_removal": left_out("tool list"),

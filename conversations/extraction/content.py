@@ -6,6 +6,7 @@ What is not text becomes a placeholder that names type and size, `[image: image/
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ REASONING_TYPES = frozenset(
     {"thinking", "redacted_thinking", "reasoning", "reasoning_content", "reasoning_text", "thought"}
 )
 MAX_KIND_CHARS = 64
+THOUGHT = re.compile(r"\s*<(?P<tag>think|thinking)>")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +133,16 @@ def _read_document(part: dict[str, Any]) -> str:
         case None if "document" in part and not source.keys() & {"url", "media_type"}:
             return as_text(source.get("data")).text
     return _document(part)
+
+
+def without_thoughts(text: str) -> str:
+    """Return what a model said after the thoughts that it began with, `<think>…</think>`."""
+    start = 0
+    while found := THOUGHT.match(text, start):
+        closing = f"</{found['tag']}>"
+        end = text.find(closing, found.end())
+        start = len(text) if end < 0 else end + len(closing)
+    return text[start:].lstrip() if start else text
 
 
 def json_type(value: Any) -> str:

@@ -22,16 +22,16 @@ from conversations.extraction import (
     vercel,
 )
 from conversations.extraction.agent_events import as_message
-from conversations.extraction.reading import Family
+from conversations.extraction.reading import Family, find_family
 
 FAMILIES: tuple[Family, ...] = (
+    mistral.FAMILY,
     langsmith.FAMILY,
     codex_log.FAMILY,
     coding_log.FAMILY,
     agent_events.FAMILY,
     langchain.FAMILY,
     sharegpt.FAMILY,
-    mistral.FAMILY,
     openai_responses.FAMILY,
     anthropic.FAMILY,
     bedrock.FAMILY,
@@ -45,7 +45,4 @@ FAMILIES: tuple[Family, ...] = (
 
 def family_of(message: Any) -> Family | None:
     """Return the family that reads a message; None for what nobody here knows."""
-    message = as_message(message)
-    if not isinstance(message, dict):
-        return None
-    return next((family for family in FAMILIES if family.matches(message)), None)
+    return find_family(as_message(message), FAMILIES)

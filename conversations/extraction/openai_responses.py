@@ -132,7 +132,7 @@ PARTS: dict[str, PartReader] = {
     "mcp_list_tools": left_out("tool list"),
     "additional_tools": left_out("tool list"),
     "item_reference": left_out("reference"),
-    "compaction": left_out("summary"),
+    "compaction": left_out("compact summary"),
     "function_result": _result,
     "*_call": _call,
     "*_call_output": _result,

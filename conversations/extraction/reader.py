@@ -9,10 +9,11 @@ from typing import Any
 
 from conversations.extraction.agent_events import as_message
 from conversations.extraction.calls import OpenCalls, as_data
+from conversations.extraction.drafts import Draft, Omission
 from conversations.extraction.errors import looks_like_error
 from conversations.extraction.families import FAMILIES
 from conversations.extraction.hashing import canonical_hash
-from conversations.extraction.reading import Draft, Omission, Reading
+from conversations.extraction.reading import Reading
 from conversations.extraction.types import Extraction, Skipped, Turn
 from mirix.text import clean_json, truncate
 

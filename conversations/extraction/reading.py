@@ -6,7 +6,6 @@ back, this is left out. What follows from that is the same for all and lies here
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,16 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from conversations.extraction.calls import Call, label
-from conversations.extraction.content import REASONING_TYPES, as_text, json_type, kind_of, marker, read_part
+from conversations.extraction.content import (
+    REASONING_TYPES,
+    as_text,
+    json_type,
+    kind_of,
+    marker,
+    read_part,
+    without_thoughts,
+)
+from conversations.extraction.drafts import Draft, Omission
 from conversations.extraction.payloads import scrub
 from conversations.extraction.types import Role
 
@@ -24,40 +32,10 @@ LEFT_OUT = {
     "developer": "developer message",
     "provider error": "error reply of a provider",
 }
-THOUGHT = re.compile(r"\s*<(?P<tag>think|thinking)>")
+PLAIN = frozenset({"role", "content", "tool_calls", "tool_call_id", "function_call", "name"})
+"""Fields of chat messages alone; most messages have no others."""
 EXPECTED = "expected an object with “role” and “content”, or another shape of docs/shapes.md"
 EXPECTED_CONTENT = "a string or a list of text, image, audio and file parts"
-
-
-@dataclass(kw_only=True, eq=False)
-class Draft:
-    """One turn as its family reads it: text and calls still apart, names not yet resolved."""
-
-    role: Role
-    texts: list[str] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    tool_name: str = ""
-    tool_call_id: str = ""
-    is_error: bool | None = None
-    """What the message says of itself; None when it says nothing and the text decides."""
-
-    @property
-    def gist(self) -> tuple[Any, ...]:
-        """What tells whether two drafts say the same, however each was written down."""
-        return self.role, self.text.strip(), [(call.name, call.arguments) for call in self.calls]
-
-    @property
-    def text(self) -> str:
-        """All that is said, each piece on lines of its own."""
-        return "\n".join(self.texts)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Omission:
-    """No turn, and why. `unreadable` when nobody here understands the message."""
-
-    reason: str
-    unreadable: bool = False
 
 
 PartReader = Callable[[dict[str, Any], "Reading", Role], None]
@@ -171,9 +149,7 @@ class Reading:
     def inner(self, message: Any) -> None:
         """Read a message inside the element, of whatever family, as turns of its own."""
         self.close()
-        family = None
-        if isinstance(message, dict):
-            family = next((family for family in self.families if family.matches(message)), None)
+        family = find_family(message, self.families)
         if family is None:
             self.fault(_unknown_shape(message))
         else:
@@ -182,7 +158,7 @@ class Reading:
 
     def knows(self, message: dict[str, Any]) -> bool:
         """Return whether any family reads a message."""
-        return any(family.matches(message) for family in self.families)
+        return find_family(message, self.families) is not None
 
     def take_new(self, other: Reading) -> None:
         """Add what another reading has beyond what both begin with: each repeats what was said before."""
@@ -228,14 +204,13 @@ class Reading:
         return self._open
 
 
-def without_thoughts(text: str) -> str:
-    """Return what a model said after the thoughts that it began with, `<think>…</think>`."""
-    start = 0
-    while found := THOUGHT.match(text, start):
-        closing = f"</{found['tag']}>"
-        end = text.find(closing, found.end())
-        start = len(text) if end < 0 else end + len(closing)
-    return text[start:].lstrip() if start else text
+def find_family(message: Any, families: tuple[Family, ...]) -> Family | None:
+    """Return the family of a message: the first that matches; the last is the one of plain messages."""
+    if not isinstance(message, dict):
+        return None
+    if message.keys() <= PLAIN and "role" in message:
+        return families[-1]
+    return next((family for family in families if family.matches(message)), None)
 
 
 def find_reader(parts: Mapping[str, PartReader], kind: str) -> PartReader | None:

@@ -88,7 +88,7 @@ class TestBlocks:
     @pytest.mark.parametrize(
         ("part", "expected"),
         [
-            ({"type": "compaction", "content": "So far …"}, "summary only"),
+            ({"type": "compaction", "content": "So far …"}, "compact summary only"),
             ({"type": "fallback", "from": {}, "to": {}}, "notice only"),
             ({"type": "redacted_thinking", "data": "Eo"}, "reasoning only"),
         ],

@@ -75,7 +75,7 @@ class TestItems:
             ({"type": "reasoning", "summary": [], "encrypted_content": "gA"}, "reasoning only"),
             ({"type": "item_reference", "id": "x"}, "reference only"),
             ({"type": "mcp_list_tools", "tools": []}, "tool list only"),
-            ({"type": "compaction", "encrypted_content": "gA"}, "summary only"),
+            ({"type": "compaction", "encrypted_content": "gA"}, "compact summary only"),
             ({"role": "developer", "type": "additional_tools", "tools": []}, "developer message"),
         ],
     )

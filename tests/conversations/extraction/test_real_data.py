@@ -37,7 +37,7 @@ FILES = {
         SYSTEM: 7,
         "developer message": 3,
         "reasoning only": 4,
-        "summary only": 1,
+        "compact summary only": 1,
         "tool list only": 1,
     },
     "odd/vercel_ai_responses.jsonl": {
@@ -52,8 +52,8 @@ FILES = {
 SINGLE = ("odd/pydantic_ai_message_shapes.jsonl", "odd/vercel_ai_responses.jsonl")
 OMITTED = {
     "odd/pydantic_ai_openai_chat_conversations.jsonl": {"reasoning": 7},
-    "odd/pydantic_ai_message_shapes.jsonl": {"reasoning": 49, "notice": 5, "summary": 1},
-    "odd/vercel_ai_responses.jsonl": {"reasoning": 44, "tool list": 5, "summary": 2, "notice": 1},
+    "odd/pydantic_ai_message_shapes.jsonl": {"reasoning": 49, "notice": 5, "compact summary": 1},
+    "odd/vercel_ai_responses.jsonl": {"reasoning": 44, "tool list": 5, "compact summary": 2, "notice": 1},
 }
 NOT_READ: dict[str, dict[str, int]] = {
     "odd/vercel_ai_responses.jsonl": {"error reply of a provider": 5, EXPECTED: 3},
