@@ -142,7 +142,7 @@ def _store_now(record: IntakeRecord, owner: Owner, messages: list[Any]) -> Sessi
         with transaction.atomic():
             session = store_turns(record=record, messages=messages)
     except Exception as error:
-        logger.exception("storing the turns of %s failed", record.pk)
+        record.report = None
         fail(record=record, messages=messages, error=error)
         return None
     _seal_older(owner, session, record)

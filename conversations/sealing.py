@@ -54,6 +54,8 @@ def _seal_batch(owner: Owner | None, now: datetime) -> int:
         due = due.for_owner(owner)
     locked = due.select_for_update(skip_locked=True, no_key=True, of=("self",)).order_by("pk")
     sessions = list(locked.only("pk", "end_user", "tag")[:BATCH])
+    if not sessions:
+        return 0
     due.filter(pk__in=[session.pk for session in sessions]).update(state=SessionState.SEALED, sealed_at=now)
     # Conversations teach nothing and are not told.
     taught = {session.end_user_id for session in sessions if session.tag == SessionTag.TASK}

@@ -51,19 +51,21 @@ logger = logging.getLogger(__name__)
 def store_turns(*, record: IntakeRecord, messages: list[Any] | None = None) -> Session | None:
     """Store what a request brought for its session; return the session, None while it has no turn.
 
-    `messages` are those of the request where the body was not saved with the row. What goes wrong is
-    written to the record, with the body, and not raised, unless it is the database's passing trouble
-    (`is_transient`): then it may be tried again.
+    `messages` are those of a request that is being accepted and whose body was not saved with the row: its
+    caller holds a savepoint for it, and gets whatever goes wrong. Otherwise what goes wrong is written to the
+    record, with the body, and not raised, unless it is the database's passing trouble (`is_transient`): then
+    it may be tried again.
     """
     session = _lock_session(record)
     for earlier in queued_before(record=record):
-        _store_or_fail(earlier, session, _messages_of(earlier))
-    if messages is None:
+        _store_or_fail(earlier, session)
+    if messages is not None:
+        _store(record, session, messages)
+    else:
         # Whoever held the lock before may have stored this one as well.
         record.refresh_from_db(fields=["state", "body", "report"])
-        messages = _messages_of(record)
-    if record.state != IntakeState.STORED:
-        _store_or_fail(record, session, messages)
+        if record.state != IntakeState.STORED:
+            _store_or_fail(record, session)
     if session.last_seq == 0:
         session.delete()
         return None
@@ -87,15 +89,14 @@ def _lock_session(record: IntakeRecord) -> Session:
     return locked.get()
 
 
-def _store_or_fail(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
+def _store_or_fail(record: IntakeRecord, session: Session) -> None:
+    messages = (record.body or {}).get("messages", [])
     try:
         with transaction.atomic():
             _store(record, session, messages)
     except Exception as error:
         if is_transient(error):
             raise
-        if not isinstance(error, HistoryMismatch):
-            logger.exception("storing the turns of %s failed", record.pk)
         session.refresh_from_db()
         fail(record=record, messages=messages, error=error)
 
@@ -110,6 +111,8 @@ def is_transient(error: Exception) -> bool:
 
 def fail(*, record: IntakeRecord, messages: list[Any], error: Exception) -> None:
     """Note on a request why its turns are not stored, and keep its body for a replay."""
+    if not isinstance(error, HistoryMismatch):
+        logger.error("storing the turns of %s failed", record.pk, exc_info=error)
     reason = str(error) if isinstance(error, HistoryMismatch) else f"{type(error).__name__}: {error}"
     record.state = IntakeState.FAILED
     record.error = truncate(clean_text(reason), MAX_ERROR_CHARS)[0]
@@ -277,7 +280,3 @@ def _report(record: IntakeRecord, extraction: Extraction, turns: Sequence[Turn])
 def _skipped_entry(item: Skipped) -> dict[str, Any]:
     entry: dict[str, Any] = {"index": item.index, "reason": item.reason}
     return entry | {"unreadable": True} if item.unreadable else entry
-
-
-def _messages_of(record: IntakeRecord) -> list[Any]:
-    return (record.body or {}).get("messages", [])
