@@ -141,7 +141,7 @@ def _store_now(record: IntakeRecord, owner: Owner, messages: list[Any]) -> Sessi
     try:
         with transaction.atomic():
             session = store_turns(record=record, messages=messages)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (written down and logged by `fail`)
         record.report = None
         fail(record=record, messages=messages, error=error)
         return None

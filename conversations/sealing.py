@@ -49,14 +49,15 @@ def seal_sessions(*, owner: Owner | None = None, now: datetime | None = None) ->
 
 @transaction.atomic(savepoint=False)
 def _seal_batch(owner: Owner | None, now: datetime) -> int:
-    due = sealable(now=now)
+    due, every = sealable(now=now), Session.objects.all()
     if owner is not None:
-        due = due.for_owner(owner)
+        due, every = due.for_owner(owner), every.for_owner(owner)
     locked = due.select_for_update(skip_locked=True, no_key=True, of=("self",)).order_by("pk")
     sessions = list(locked.only("pk", "end_user", "tag")[:BATCH])
     if not sessions:
         return 0
-    due.filter(pk__in=[session.pk for session in sessions]).update(state=SessionState.SEALED, sealed_at=now)
+    # Locked, they are what they were found to be.
+    every.filter(pk__in=[session.pk for session in sessions]).update(state=SessionState.SEALED, sealed_at=now)
     # Conversations teach nothing and are not told.
     taught = {session.end_user_id for session in sessions if session.tag == SessionTag.TASK}
     if owner is not None and taught:

@@ -26,6 +26,7 @@ from skills.runs import running, stale, stalled_after
 RUN_DREAM = "skills.run_dream"
 QUEUE = "dreams"
 MAX_CLAIMS = 5
+OPEN = Q(state=RunState.QUEUED) | Q(state=RunState.RUNNING)
 REST_AFTER_FAILURE = timedelta(minutes=10)
 """How long an owner whose run failed is left alone by the automatic trigger."""
 
@@ -53,7 +54,9 @@ def request_run(*, owner: Owner, trigger: str, parameters: dict[str, Any] | None
 
 def trigger_if_due(*, owner: Owner) -> AutoDreamRun | None:
     """Queue an automatic run when the owner has enough to learn from and none is open already."""
-    if not _due_end_users(owner).exists():
+    # Asked first and alone: while a run is open, each session that is sealed would count all that wait.
+    open_run = AutoDreamRun.objects.for_owner(owner).filter(OPEN)
+    if open_run.exists() or not _due_end_users(owner).exists():
         return None
     return request_run(owner=owner, trigger=RunTrigger.AUTOMATIC, parameters=automatic_parameters())
 
@@ -124,7 +127,7 @@ def _due_end_users(owner: Owner | None = None) -> QuerySet[EndUser]:
         .filter(Q(all__gte=threshold) | Q(tried_before__gt=0))
     )
     own = AutoDreamRun.objects.filter(end_user=OuterRef("pk"))
-    open_run = own.filter(Q(state=RunState.QUEUED) | Q(state=RunState.RUNNING))
+    open_run = own.filter(OPEN)
     failed = own.filter(state=RunState.FAILED, finished_at__gt=Now() - REST_AFTER_FAILURE)
     return end_users.filter(~Exists(open_run), ~Exists(failed), pk__in=ready.values("end_user")).order_by(
         "pk"
