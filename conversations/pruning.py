@@ -17,8 +17,8 @@ from conversations.models import ConversationMessage, IntakeRecord, IntakeState,
 from conversations.retention import Scope, Step, any_of, interests, register_step
 from mirix.tenants.querysets import OwnedQuerySet
 
-TURNS_A_BATCH = 1_000
-SESSIONS_A_BATCH = 50
+TURNS_A_BATCH = 500
+SESSIONS_A_BATCH = 20
 ROWS_A_BATCH = 500
 DISTILLED_TURNS = "distilled_turns"
 DROPPED = "the details were dropped with the body after their time"
@@ -121,7 +121,6 @@ def _turn_batch(
     due = _due_turns(kind, sessions, before)
     pks = list(due.order_by("session", "seq").values_list("pk", flat=True)[:TURNS_A_BATCH])
     count = _delete_turns(pks, due, scope.now) if pks else 0
-    _update_sessions([session.pk for session in sessions], scope.now)
     if len(pks) == TURNS_A_BATCH and count:
         return count, after, False  # there may be more in these
     last = sessions[-1]
@@ -129,41 +128,32 @@ def _turn_batch(
 
 
 def _delete_turns(pks: list[int], due: OwnedQuerySet, now: datetime) -> int:
-    """Delete those of the turns that nobody came to need since they were found."""
+    """Delete those of the turns that nobody came to need since they were found; return how many."""
     needed: set[int] = set()
     for interest in interests():
         needed.update(interest.claim_turns(pks))
     # Asked again: what was not waiting a moment ago may be by now.
-    going = list(due.filter(pk__in=set(pks) - needed).values_list("pk", flat=True))
+    going = dict(due.filter(pk__in=set(pks) - needed).values_list("pk", "session"))
     for interest in interests():
-        interest.release_turns(going, now)
-    ConversationMessage.objects.filter(pk__in=going).only("pk").delete()
+        interest.release_turns(list(going), now)
+    ConversationMessage.objects.filter(pk__in=list(going)).only("pk").delete()
+    _update_sessions(set(going.values()), now)
     return len(going)
 
 
-def _update_sessions(pks: list[str], now: datetime) -> None:
-    """Bring the locked sessions up to what is left of them; nothing can be learned any more from the rest."""
+def _update_sessions(pks: set[str], now: datetime) -> None:
+    """Bring locked sessions up to what is left of them; from what is gone nothing can be learned any more."""
     turns = ConversationMessage.objects.filter(session=OuterRef("pk")).order_by().values("session")
     unread = turns.filter(seq__gt=OuterRef("distilled_through"))
     sessions = Session.objects.filter(pk__in=pks)
-    changed = (
-        sessions.annotate(
-            left=Coalesce(Subquery(turns.annotate(n=Count("pk")).values("n")), 0),
-            first=Subquery(turns.annotate(n=Min("seq")).values("n")),
-            first_unread=Subquery(unread.annotate(n=Min("seq")).values("n")),
-        )
-        .exclude(turn_count=F("left"))
-        .values_list("pk", "last_seq", "left", "first", "first_unread")
+    sessions.update(
+        turn_count=Coalesce(Subquery(turns.annotate(n=Count("pk")).values("n")), 0),
+        pruned_through=Coalesce(Subquery(turns.annotate(n=Min("seq") - 1).values("n")), F("last_seq")),
+        distilled_through=Coalesce(Subquery(unread.annotate(n=Min("seq") - 1).values("n")), F("last_seq")),
+        pruned_at=now,
     )
-    for pk, last_seq, left, first, first_unread in list(changed):
-        sessions.filter(pk=pk).update(
-            turn_count=left,
-            pruned_through=first - 1 if first else last_seq,
-            distilled_through=first_unread - 1 if first_unread else last_seq,
-            pruned_at=now,
-        )
     needed = any_of([interest.session_is_needed() for interest in interests()])
-    sessions.filter(turn_count=0, pruned_at=now).exclude(needed).update(emptied_at=now)
+    sessions.filter(turn_count=0).exclude(needed).update(emptied_at=now)
 
 
 def _count_turns(kind: Kind, scope: Scope, before: datetime) -> int:

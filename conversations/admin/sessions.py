@@ -47,20 +47,23 @@ class SessionAdmin(PageAdmin):
         return []
 
     def page_context(self, request: HttpRequest, obj: Session) -> dict[str, Any]:
-        """Return one page of the transcript."""
+        """Return one page of the transcript: the one asked for, else the first that has turns left."""
         last_page = page_of(obj.last_seq)
-        page = _number(request.GET.get("page", ""), last_page)
+        first_page = page_of(min(obj.pruned_through + 1, obj.last_seq))
+        page = _number(request.GET.get("page", ""), first_page, last_page)
         turns = turns_of_page(obj, page)
         return {
             "session": obj,
             "state_colour": STATE_COLOURS[obj.get_state_display()],
             "turns": view_turns(turns, self.pins(request, obj, turns)),
             "page_number": page,
+            "first_page": first_page,
             "last_page": last_page,
+            "pruned_count": obj.last_seq - obj.turn_count if obj.pruned_at else 0,
         }
 
 
-def _number(text: str, last: int) -> int:
-    """Return the page that was asked for, or the first where that is none."""
+def _number(text: str, first: int, last: int) -> int:
+    """Return the page that was asked for, or `first` where that is none."""
     known = text.isascii() and text.isdigit() and len(text) < 10
-    return int(text) if known and 1 <= int(text) <= last else 1
+    return int(text) if known and 1 <= int(text) <= last else first

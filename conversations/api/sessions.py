@@ -32,7 +32,7 @@ MISSING = {
 
 
 class SessionSerializer(serializers.ModelSerializer):
-    """A session; turns up to `distilled_through` were learned from."""
+    """A session; turns up to `distilled_through` were learned from, those up to `pruned_through` are gone."""
 
     user_id = serializers.CharField(source="end_user.user_id")
 
@@ -52,6 +52,8 @@ class SessionSerializer(serializers.ModelSerializer):
             "sealed_at",
             "distilled_at",
             "distilled_through",
+            "pruned_through",
+            "pruned_at",
             "attempts",
             "next_attempt_at",
             "last_error",

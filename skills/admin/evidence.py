@@ -24,6 +24,7 @@ class Evidence:
     excerpt: Excerpt | None
     """The words around the quote; None when the turn is no longer kept."""
     speaker: str
+    """Who spoke in the turn, kept or not; empty where nobody knows any more."""
     url: str
     """The turn in its transcript."""
 
@@ -37,6 +38,6 @@ def view_experience(experience: SkillExperience) -> Evidence:
         importance=round(experience.importance * 100),
         credibility=round(experience.credibility * 100),
         excerpt=excerpt(turn.content, experience.quote) if turn else None,
-        speaker=turn.get_role_display() if turn else "",
+        speaker=turn.get_role_display() if turn else experience.get_turn_role_display(),
         url=turn_url(experience.session_id, turn.seq if turn else experience.turn_seq),
     )

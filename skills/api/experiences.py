@@ -42,6 +42,7 @@ class ExperienceSerializer(serializers.ModelSerializer):
             "quote",
             "turn",
             "turn_seq",
+            "turn_pruned_at",
             "verified",
             "quarantined",
             "quarantine_reason",

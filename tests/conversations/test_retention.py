@@ -18,7 +18,7 @@ from conversations import pruning, storage, tasks
 from conversations.envelope import checked
 from conversations.intake import Accepted, accept, import_session, replay, store_overdue
 from conversations.models import ConversationMessage, IntakeRecord, Session
-from conversations.retention import prune, prune_all
+from conversations.retention import Scope, prune, prune_all
 from conversations.sealing import close_session
 from conversations.selectors import dead_sessions_of, distillable, failed_intake_of, turns_of
 from mirix.tenants.models import OrganizationSettings
@@ -435,3 +435,25 @@ def snapshot(owner: Owner) -> tuple[list[Any], ...]:
         list(model.objects.for_owner(owner).order_by("pk").values())
         for model in (Session, ConversationMessage, IntakeRecord)
     )
+
+
+@pytest.mark.parametrize(
+    ("rows", "order", "index"),
+    [
+        (pruning._distilled_sessions, "first_turn_at", "session_distilled_kept"),
+        (pruning._undistilled_sessions, "first_turn_at", "session_undistilled_kept"),
+        (pruning._kept_bodies, "created_at", "intake_body_kept"),
+        (pruning._old_requests, "created_at", "intake_organization_recent"),
+        (pruning._empty_sessions, "emptied_at", "session_emptied"),
+    ],
+)
+def test_what_is_due_is_found_by_an_index(owner, rows, order, index):
+    """Of tables as small as a test's the planner reads all; told not to, it must have another way."""
+    scope = Scope(organization=owner.organization, now=START)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off"
+        )
+    plan = rows(scope, START).order_by(order).explain()
+    assert f"using {index} on" in plan
+    assert "Seq Scan on conversations_" not in plan

@@ -167,7 +167,7 @@ class SettingsForm(ServiceForm):
         ("Models and privacy", "", ("daily_token_budget", "redact_on_intake")),
         (
             "Days that texts are kept",
-            "What was learned from them stays. 0: for ever. Nothing is pruned by this version yet.",
+            "What was learned from them stays, with its quotes. 0: for ever.",
             (
                 "conversation_retention_days",
                 "undistilled_retention_days",
@@ -196,9 +196,13 @@ class SettingsForm(ServiceForm):
         help_text="Masks secrets and personal data before a turn is stored. Not done by this version yet.",
     )
     conversation_retention_days = _days("Distilled turns", "Counted from when they were learned from.")
-    undistilled_retention_days = _days("Turns never distilled", "Of sessions that nothing was learned from.")
-    raw_retention_days = _days("Failed requests, raw replies", "Bodies not stored, and what models answered.")
-    search_log_retention_days = _days("Log of searches", "Who searched for what, and what they found.")
+    undistilled_retention_days = _days(
+        "Turns never distilled", "Counted from when they were stored; also the rows that tell of requests."
+    )
+    raw_retention_days = _days(
+        "Failed requests, raw replies", "What could not be stored, and what models answered."
+    )
+    search_log_retention_days = _days("Log of searches", "Searches are not logged by this version yet.")
     email_digest = forms.BooleanField(
         required=False,
         label="E-mail to reviewers and administrators",

@@ -56,6 +56,8 @@ class TestList:
             "sealed_at": None,
             "distilled_at": None,
             "distilled_through": 0,
+            "pruned_through": 0,
+            "pruned_at": None,
             "attempts": 0,
             "next_attempt_at": None,
             "last_error": "",

@@ -47,6 +47,7 @@ def test_an_experience_shows_its_evidence(read_api, owner):
         "quote": "use the other card",
         "turn": f"convmsg-{turn.pk}",
         "turn_seq": 1,
+        "turn_pruned_at": None,
         "verified": True,
         "quarantined": False,
         "quarantine_reason": "",
