@@ -6,11 +6,18 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from django.core.exceptions import NON_FIELD_ERRORS, RequestDataTooBig, ValidationError
+from django.core.exceptions import (
+    NON_FIELD_ERRORS,
+    RequestDataTooBig,
+    SuspiciousOperation,
+    TooManyFieldsSent,
+    ValidationError,
+)
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 from rest_framework import exceptions, status
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 
@@ -18,6 +25,7 @@ from mirix.api.parsers import TooLarge
 
 logger = logging.getLogger(__name__)
 NOT_FOUND = {"detail": "Not found."}
+BAD_REQUEST = {"detail": "Bad request."}
 INTERNAL = {"detail": "Internal error; it has been logged."}
 PAGES = "/admin/"
 COMPACT = {"separators": (",", ":")}  # as DRF writes, so that no byte tells who answered
@@ -43,23 +51,29 @@ class Unavailable(exceptions.APIException):
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Translate an exception of a view into the answer of the contract's status table.
 
-    What is left is a fault of ours: logged with its traceback here, a bare 500 for the caller.
+    What is left is a fault of ours: logged with its traceback here, a bare 500 for the caller. The answer is
+    JSON also where the view shows a page, and a body of its own: renderers may write into it.
     """
+    if request := context.get("request"):
+        request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
     match error:
         case ValidationError():
             error = exceptions.ValidationError(_fields(error))
         case RequestDataTooBig():
             error = TooLarge()
+        case TooManyFieldsSent():
+            error = exceptions.ParseError("The query has too many parameters.")
+        case SuspiciousOperation():
+            error = exceptions.ParseError(BAD_REQUEST["detail"])
         case OperationalError() | InterfaceError():
             logger.warning("database unavailable: %s", error)
             error = Unavailable()
     response = drf_exception_handler(error, context)
     if response is None:
-        request = context.get("request")
         logger.error("unhandled error in %s", getattr(request, "path", "?"), exc_info=error)
-        return Response(INTERNAL, status=500)
+        return Response(dict(INTERNAL), status=500)
     if response.status_code == status.HTTP_404_NOT_FOUND:
-        response.data = NOT_FOUND  # the same bytes whether a row is missing or somebody else's
+        response.data = dict(NOT_FOUND)  # the same bytes whether a row is missing or somebody else's
     return response
 
 
@@ -74,7 +88,7 @@ def _fields(error: ValidationError) -> dict[str, list[str]]:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer for requests that Django refuses before a view sees them."""
-    return _json_or(defaults.bad_request, request, exception, {"detail": "Bad request."}, 400)
+    return _json_or(defaults.bad_request, request, exception, BAD_REQUEST, 400)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -72,6 +72,55 @@ def test_an_unknown_path_is_404_in_json(client, path):
     assert answer.content == b'{"detail":"Not found."}'
 
 
+def test_no_answer_changes_the_next_one(client, api):
+    assert client.get("/docs?format=zzz").status_code == 404
+
+    for answer in (client.get("/nowhere"), api.get("/v1/skills/nowhere")):
+        assert answer.content == b'{"detail":"Not found."}'
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/health", None),
+        ("/", None),
+        ("/docs", None),
+        ("/schema", None),
+        ("/v1/skills", None),
+        ("/memory/search", None),
+        ("/auth/token", {}),
+        ("/users/create_or_get", {}),
+    ],
+)
+def test_too_many_parameters_are_400(api, path, body):
+    query = "&".join(f"p{number}=1" for number in range(1_001))
+    answer = api.get(f"{path}?{query}") if body is None else api.post(f"{path}?{query}", body, format="json")
+
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/json"
+    assert answer.content == b'{"detail":"The query has too many parameters."}'
+
+
+@pytest.mark.parametrize(
+    ("path", "accept"),
+    [
+        ("/docs", "text/html"),
+        ("/docs", "*/*"),
+        ("/schema", "application/vnd.oai.openapi"),
+        ("/schema", "*/*"),
+    ],
+)
+def test_pages_of_the_api_refuse_in_json(client, path, accept):
+    missing = client.get(f"{path}?format=zzz", headers={"Accept": accept})
+    refused = client.post(path, headers={"Accept": accept})
+
+    assert (missing.status_code, missing.content) == (404, b'{"detail":"Not found."}')
+    assert refused.status_code == 405
+    assert refused.content == b'{"detail":"Method \\"POST\\" not allowed."}'
+    for answer in (missing, refused):
+        assert answer["Content-Type"] == "application/json"
+
+
 def test_a_database_that_is_down_is_503_with_retry_after(api, monkeypatch):
     def fail(**_: object) -> None:
         raise OperationalError("connection refused")
