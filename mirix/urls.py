@@ -6,21 +6,21 @@ import importlib.util
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 import mirix.api.paths  # noqa: F401 registers <id:…> for the routes of the apps
 from mirix.api.health import HealthView
 from mirix.api.home import HomeView
 from mirix.api.tokens import RefreshView, TokenView
 from mirix.api.users import EndUserView
+from mirix.api.views import DocsView, SchemaView
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),
     path("admin", HomeView.as_view(), name="admin-without-slash"),
     path("admin/", admin.site.urls),
     path("health", HealthView.as_view(), name="health"),
-    path("schema", SpectacularAPIView.as_view(), name="schema"),
-    path("docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("schema", SchemaView.as_view(), name="schema"),
+    path("docs", DocsView.as_view(url_name="schema"), name="docs"),
     path("auth/token", TokenView.as_view(), name="auth-token"),
     path("auth/token/refresh", RefreshView.as_view(), name="auth-token-refresh"),
     path("users/create_or_get", EndUserView.as_view(), name="users-create-or-get"),

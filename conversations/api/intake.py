@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, extend_schema_view
-from rest_framework import serializers, viewsets
+from rest_framework import serializers
 
 from conversations.api.memory import TurnsReportSerializer
 from conversations.intake import reason_of
@@ -14,6 +14,7 @@ from conversations.models import IntakeRecord, IntakeState
 from conversations.selectors import find_intake, intake_of
 from mirix.api.authentication import principal_of
 from mirix.api.filters import UserIdFilter
+from mirix.api.views import ReadOnlyModelViewSet
 
 
 class IntakeSerializer(serializers.ModelSerializer):
@@ -77,7 +78,7 @@ class IntakeFilter(filters.FilterSet):
         description="By its id, whichever end user of the organization it is for.",
     ),
 )
-class IntakeViewSet(viewsets.ReadOnlyModelViewSet):
+class IntakeViewSet(ReadOnlyModelViewSet):
     """Browse the ledger of accepted requests."""
 
     serializer_class = IntakeSerializer

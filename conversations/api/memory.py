@@ -9,7 +9,6 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from conversations.api.fields import IgnoredField, MessagesField, ObjectField, SessionIdField, StrictBody
 from conversations.api.owners import USER_ID, owner_to_write
@@ -18,6 +17,7 @@ from conversations.intake import KeyReused, accept
 from conversations.models import History, SessionTag
 from mirix.api.authentication import principal_of
 from mirix.api.errors import Conflict
+from mirix.api.views import APIView
 from mirix.tenants.models import Permission
 from mirix.tenants.services import client_of
 from mirix.text import clean_text

@@ -8,10 +8,9 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
-from rest_framework import generics, serializers, viewsets
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from conversations.api.fields import StrictBody
 from conversations.api.owners import USER_ID, owner_to_read
@@ -21,6 +20,7 @@ from conversations.selectors import find_session, sessions_of, turns_of
 from mirix.api.authentication import principal_of
 from mirix.api.filters import TrueOrFalseFilter, UserIdFilter
 from mirix.api.pagination import StrictCursorPagination
+from mirix.api.views import APIView, ListAPIView, ReadOnlyModelViewSet
 from mirix.tenants.models import Permission
 from mirix.text import clean_text
 
@@ -148,7 +148,7 @@ def session_to_read(request: Request, session_id: str) -> Session:
         responses={200: SessionSerializer, **MISSING},
     ),
 )
-class SessionViewSet(viewsets.ReadOnlyModelViewSet):
+class SessionViewSet(ReadOnlyModelViewSet):
     """Browse the organization's sessions; a single one is named by its end user and its id."""
 
     serializer_class = SessionSerializer
@@ -166,7 +166,7 @@ class SessionViewSet(viewsets.ReadOnlyModelViewSet):
         return session_to_read(self.request, self.kwargs["session_id"])
 
 
-class TurnListView(generics.ListAPIView):
+class TurnListView(ListAPIView):
     """The turns of one session."""
 
     serializer_class = TurnSerializer

@@ -8,7 +8,8 @@ from rest_framework import serializers
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
+
+from mirix.api.views import APIView
 
 
 class HealthSerializer(serializers.Serializer):

@@ -7,7 +7,8 @@ from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
-from rest_framework.views import APIView
+
+from mirix.api.views import APIView
 
 
 class HomeView(APIView):

@@ -14,9 +14,9 @@ from rest_framework.exceptions import AuthenticationFailed, ValidationError
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mirix.api.authentication import REFUSED
+from mirix.api.views import APIView
 from mirix.tenants.models import Role
 from mirix.tenants.tokens import MAX_CHARS, Pair, find_member, issue, renew
 from mirix.text import clean_text

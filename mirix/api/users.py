@@ -6,9 +6,9 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mirix.api.authentication import principal_of
+from mirix.api.views import APIView
 from mirix.tenants.models import EndUser
 from mirix.tenants.selectors import find_owner_of
 from mirix.tenants.services import get_or_create_end_user

@@ -10,12 +10,12 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from conversations.api.fields import StrictBody
 from mirix.api.authentication import principal_of
 from mirix.api.errors import Conflict
 from mirix.api.permissions import MayReview
+from mirix.api.views import APIView
 from mirix.text import clean_text
 from skills.api.revisions import ProposalDetailSerializer
 from skills.models import SkillRevision

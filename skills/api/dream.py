@@ -11,11 +11,11 @@ from rest_framework.exceptions import NotFound
 from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from conversations.api.fields import IgnoredField, StrictBody
 from conversations.api.owners import owner_to_read
 from mirix.api.errors import Conflict
+from mirix.api.views import APIView
 from skills.answers import dream_answer, dry_run_answer
 from skills.dream import DEFAULT_SESSIONS, MAX_SESSIONS, plan
 from skills.models import AutoDreamRun, RunState, RunTrigger

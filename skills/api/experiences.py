@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, extend_schema_view
-from rest_framework import serializers, viewsets
+from rest_framework import serializers
 
 from mirix.api.authentication import principal_of
 from mirix.api.filters import TrueOrFalseFilter, UserIdFilter
+from mirix.api.views import ReadOnlyModelViewSet
 from skills.models import ExperienceStatus, ExperienceType, SignalType, SkillExperience
 from skills.selectors.experiences import experiences_of
 
@@ -87,7 +88,7 @@ class ExperienceFilter(filters.FilterSet):
         operation_id="experiences_retrieve", tags=["experiences"], summary="One experience"
     ),
 )
-class ExperienceViewSet(viewsets.ReadOnlyModelViewSet):
+class ExperienceViewSet(ReadOnlyModelViewSet):
     """Browse the organization's experiences."""
 
     serializer_class = ExperienceSerializer

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, extend_schema_view
-from rest_framework import viewsets
 
 from mirix.api.authentication import principal_of
 from mirix.api.filters import UserIdFilter
+from mirix.api.views import ReadOnlyModelViewSet
 from skills.api.revisions import ProposalDetailSerializer, ProposalSerializer
 from skills.models import AuthorKind, RevisionAction, SkillRevision
 from skills.selectors.proposals import proposals_of, with_priority
@@ -46,7 +46,7 @@ class ProposalFilter(filters.FilterSet):
         responses=ProposalDetailSerializer,
     ),
 )
-class ProposalViewSet(viewsets.ReadOnlyModelViewSet):
+class ProposalViewSet(ReadOnlyModelViewSet):
     """Browse the organization's proposals."""
 
     filterset_class = ProposalFilter

@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, extend_schema_view
-from rest_framework import serializers, viewsets
+from rest_framework import serializers
 
 from mirix.api.authentication import principal_of
 from mirix.api.filters import UserIdFilter
+from mirix.api.views import ReadOnlyModelViewSet
 from skills.models import AutoDreamRun, DistillationAttempt, RunState, RunTrigger
 from skills.selectors.runs import runs_of, with_attempts
 
@@ -106,7 +107,7 @@ class RunFilter(filters.FilterSet):
         responses=RunDetailSerializer,
     ),
 )
-class RunViewSet(viewsets.ReadOnlyModelViewSet):
+class RunViewSet(ReadOnlyModelViewSet):
     """Browse the organization's runs."""
 
     filterset_class = RunFilter

@@ -12,9 +12,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mirix.api.authentication import principal_of
+from mirix.api.views import APIView
 from mirix.tenants.models import Permission
 from mirix.tenants.owners import Owner
 from mirix.tenants.principal import Principal

@@ -6,10 +6,11 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, extend_schema_view
-from rest_framework import generics, serializers, viewsets
+from rest_framework import serializers
 
 from mirix.api.authentication import principal_of
 from mirix.api.filters import UserIdFilter
+from mirix.api.views import ListAPIView, ReadOnlyModelViewSet
 from skills.api.revisions import RevisionSerializer
 from skills.models import EntryType, RevisionState, Skill, SkillRevision, SkillStatus
 from skills.selectors.skills import revisions_of, skills_of
@@ -65,7 +66,7 @@ class SkillFilter(filters.FilterSet):
     ),
     retrieve=extend_schema(operation_id="skills_retrieve", tags=["skills"], summary="One skill"),
 )
-class SkillViewSet(viewsets.ReadOnlyModelViewSet):
+class SkillViewSet(ReadOnlyModelViewSet):
     """Browse the organization's skills; only review writes them."""
 
     serializer_class = SkillSerializer
@@ -94,7 +95,7 @@ class RevisionFilter(filters.FilterSet):
         operation_id="skills_revisions_list", tags=["skills"], summary="A skill's revisions, newest first"
     )
 )
-class SkillRevisionsView(generics.ListAPIView):
+class SkillRevisionsView(ListAPIView):
     """Every revision of a skill: published, waiting, rejected and superseded."""
 
     serializer_class = RevisionSerializer

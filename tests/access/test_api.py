@@ -135,6 +135,17 @@ def reading(world: World, route: str, method: str, name: str, expected: int) -> 
     return found
 
 
+@pytest.mark.parametrize("route", ROUTES)
+def test_what_is_said_to_be_allowed_is_what_is_there(world: World, route: str):
+    """`Allow` names the methods of the table, and no OPTIONS."""
+    there = {method for row in [*ROWS, *PUBLIC_ROWS] if row.route == route for method in row.methods}
+    answer = send(world, "administrator", "OPTIONS", route)
+
+    assert answer.status_code == 405
+    assert answer.content == b'{"detail":"Method \\"OPTIONS\\" not allowed."}'
+    assert set(answer["Allow"].split(", ")) == there
+
+
 def test_what_the_canaries_prove(world: World):
     """Reading at home shows the canary of home: its absence elsewhere means that nothing was read."""
     silent = [

@@ -52,6 +52,16 @@ def test_a_refused_request_does_nothing(api, settings, owner):
     assert not owner.organization.end_users.filter(user_id="carol").exists()
 
 
+def test_who_may_not_do_something_is_counted_like_everybody_else(read_api, settings):
+    settings.MIRIX_THROTTLE_READ, settings.MIRIX_THROTTLE_WRITE, settings.MIRIX_THROTTLE_AUTH = 1, 2, 1
+    body = {"messages": [{"role": "user", "content": "x"}]}
+
+    answers = [read_api.post("/memory/add_sync", body, format="json") for _ in range(4)]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 429, 429]
+    assert read_api.get("/v1/skills").status_code == 200, "another kind of route has its own count"
+
+
 def test_zero_is_no_limit(api, settings):
     settings.MIRIX_THROTTLE_READ = 0
     assert set(statuses(api, "/v1/skills", 20)) == {200}
