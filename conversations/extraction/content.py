@@ -164,12 +164,37 @@ def json_type(value: Any) -> str:
 
 
 def as_text(content: Any) -> Content:
-    """Read what a tool returned: as `read_content`, and any other JSON value as its JSON text."""
-    read = read_content(content)
-    if read.unknown:
-        return Content(text=json.dumps(plain(content), ensure_ascii=False))
+    """Read what a tool returned: as `read_content`, and any other JSON value as its JSON text.
+
+    An object that holds text among other things is data: none of it may be lost.
+    """
+    if is_tool_answer(content):
+        content = content["content"]
+    parts = content if isinstance(content, list) else [content]
+    read = None if any(_is_data(part) for part in parts) else read_content(content)
+    if read is None or read.unknown:
+        return Content(text=as_json(content))
     return Content(text=scrub(read.text))
 
+
+def as_json(value: Any) -> str:
+    """Return data as text: a string as it is, all else as JSON."""
+    return scrub(value) if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+
+
+def is_tool_answer(value: Any) -> bool:
+    """Return whether a value is what MCP's tools answer with: content, and whether it is an error."""
+    return isinstance(value, dict) and isinstance(value.get("content"), list) and value.keys() <= ANSWER_KEYS
+
+
+def _is_data(part: Any) -> bool:
+    return isinstance(part, dict) and "text" in part and not part.get("type") and not part.keys() <= TEXT_KEYS
+
+
+ANSWER_KEYS = frozenset({"content", "isError", "structuredContent", "_meta"})
+TEXT_KEYS = frozenset(
+    {"text", "annotations", "citations", "cache_control", "thought", "thoughtSignature", "thought_signature"}
+)
 
 PARTS: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "text": _read_text,

@@ -10,7 +10,7 @@ from typing import Any
 
 from conversations.extraction.anthropic import left_out
 from conversations.extraction.calls import make_call
-from conversations.extraction.content import json_type, media
+from conversations.extraction.content import as_json, is_tool_answer, json_type, media
 from conversations.extraction.errors import reports_error
 from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
@@ -78,7 +78,8 @@ def _response(part: dict[str, Any], reading: Reading, _role: Role) -> None:
         # The key is the client's wrapping, not what the tool returned.
         response = next((response[key] for key in WRAPPINGS if key in response), response)
     name = answer.get("name") or _tool_type(answer)
-    reading.result(response, name=name, call_id=answer.get("id"), is_error=is_error)
+    content = response if response is None or is_tool_answer(response) else as_json(response)
+    reading.result(content, name=name, call_id=answer.get("id"), is_error=is_error)
     for extra in answer["parts"] if isinstance(answer.get("parts"), list) else ():
         reading.content("user", extra)
 

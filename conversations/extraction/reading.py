@@ -16,6 +16,7 @@ from conversations.extraction.calls import Call, label
 from conversations.extraction.content import (
     REASONING_TYPES,
     as_text,
+    is_tool_answer,
     json_type,
     kind_of,
     marker,
@@ -99,6 +100,8 @@ class Reading:
         """Add what a tool returned, any JSON value, as a turn of its own; nothing returned is one too."""
         self._is_readable = True
         self.close()
+        if is_error is None and is_tool_answer(content) and isinstance(content.get("isError"), bool):
+            is_error = content["isError"]
         draft = Draft(role="tool", tool_name=label(name), tool_call_id=label(call_id), is_error=is_error)
         draft.texts.append(as_text(content).text)
         self._drafts.append(draft)

@@ -10,7 +10,7 @@ from typing import Any
 
 from conversations.extraction.anthropic import left_out
 from conversations.extraction.calls import make_call
-from conversations.extraction.content import media
+from conversations.extraction.content import as_json, is_tool_answer, media
 from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
 
@@ -98,6 +98,8 @@ def _result(part: dict[str, Any], reading: Reading, role: Role) -> None:
     if isinstance(output, dict) and output.get("type") in OUTPUTS:
         content, failed = output.get("value", output.get("reason")), OUTPUTS[output["type"]]
         is_error = failed if is_error is None else is_error
+        if str(output["type"]).endswith("json") and not is_tool_answer(content):
+            content = as_json(content)
     elif part.get("type") == "tool-error":
         content, is_error = part.get("error"), True
     elif output is None:

@@ -167,6 +167,10 @@ class TestResults:
             (22, "22"),
             ([1, 2], "[1, 2]"),
             ([{"type": "text", "text": "22"}], "22"),
+            ([{"text": "22"}], "22"),
+            ([{"text": "a", "price": 3}], '[{"text": "a", "price": 3}]'),
+            ({"text": "a", "price": 3}, '{"text": "a", "price": 3}'),
+            ({"content": [{"type": "text", "text": "22"}], "isError": False}, "22"),
         ],
     )
     def test_any_json_may_be_a_result(self, content, text):
@@ -187,6 +191,10 @@ class TestResults:
     )
     def test_what_the_message_says_of_itself(self, fields, expected):
         assert only({"role": "tool", "name": "f", "content": "nothing"} | fields).is_error is expected
+
+    def test_the_answer_of_a_tool_that_says_of_itself_that_it_is_an_error(self):
+        answer = {"content": [{"type": "text", "text": "nothing"}], "isError": True}
+        assert only({"role": "tool", "name": "f", "content": answer}).is_error is True
 
     def test_the_word_of_the_message_goes_before_its_text(self):
         message = {"role": "tool", "name": "f", "content": "Error: none found", "is_error": False}

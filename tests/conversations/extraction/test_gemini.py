@@ -64,7 +64,10 @@ class TestParts:
             {"toolCall": {"id": "x", "tool_type": "FILE_SEARCH", "args": {}}},
             {"toolResponse": {"id": "x", "response": {"result": [{"text": "Paris"}]}}},
         )
-        assert told(message) == [("assistant", "[call file_search] {}"), ("tool", "[file_search] Paris")]
+        assert told(message) == [
+            ("assistant", "[call file_search] {}"),
+            ("tool", '[file_search] [{"text": "Paris"}]'),
+        ]
 
     @pytest.mark.parametrize(
         ("part", "expected"),

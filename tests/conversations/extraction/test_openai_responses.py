@@ -95,7 +95,10 @@ class TestItems:
             ),
             (
                 {"type": "file_search_call", "queries": ["q"], "results": [{"text": "Found.", "score": 1}]},
-                [("assistant", '[call file_search] {"queries": ["q"]}'), ("tool", "[file_search] Found.")],
+                [
+                    ("assistant", '[call file_search] {"queries": ["q"]}'),
+                    ("tool", '[file_search] [{"text": "Found.", "score": 1}]'),
+                ],
             ),
             (
                 {"type": "code_interpreter_call", "code": "1+1", "outputs": [{"type": "logs", "logs": "2"}]},
