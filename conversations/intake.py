@@ -64,13 +64,16 @@ def accept(
 ) -> Accepted:
     """Accept a request; store its turns now (`wait`), or have the worker do it.
 
-    A request that comes again under its idempotency key gets the first one's answer and writes nothing.
+    A request that comes again under its idempotency key gets the first one's answer and writes nothing. Only
+    where its turns were never stored and its body was pruned is it stored now, since here it is again.
     Raises `KeyReused` when the key belongs to another body.
     """
     body_hash = envelope.body_hash(end_user_id=owner.end_user.pk)
     try:
         known = _known(client, idempotency_key, body_hash)
-        return known or _accept(client, owner, envelope, body_hash, wait, idempotency_key)
+        if known is not None:
+            return _brought_back(known, envelope.messages)
+        return _accept(client, owner, envelope, body_hash, wait, idempotency_key)
     except IntegrityError:
         # Another request with this key was accepted while this one was on its way.
         known = _known(client, idempotency_key, body_hash)
@@ -89,6 +92,18 @@ def _known(client: Client, idempotency_key: str, body_hash: str) -> Accepted | N
     if record.body_hash != body_hash:
         raise KeyReused
     return Accepted(record=record, answer=record.answer or {}, is_replay=True)
+
+
+def _brought_back(known: Accepted, messages: list[Any]) -> Accepted:
+    """Store what a known request left behind when its body was pruned."""
+    record = known.record
+    if record.body_pruned_at is None or record.state == IntakeState.STORED:
+        return known
+    before = record.report or {}
+    record.body, record.body_pruned_at = {"messages": messages}, None
+    record.save(update_fields=["body", "body_pruned_at"])
+    replay(record=record)
+    return replace(known, before=before, is_replay=False)
 
 
 @transaction.atomic

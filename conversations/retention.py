@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, Q, Subquery
 from django.utils import timezone
 
-from mirix.tenants.models import Organization
+from mirix.tenants.models import MAX_DAYS, Organization
 from mirix.tenants.owners import Owner
 from mirix.tenants.querysets import OwnedQuerySet
 from mirix.tenants.selectors import effective
@@ -128,9 +128,9 @@ def prune(
             continue
         result.counts[step.kind] = 0
         days: int = getattr(limits, step.limit)
-        if days == 0:
+        if days <= 0:
             continue
-        before = scope.now - timedelta(days=days)
+        before = scope.now - timedelta(days=min(days, MAX_DAYS))
         for count in [step.due(scope, before)] if dry_run else step.prune(scope, before):
             result.counts[step.kind] += count
             watch(step.kind, count)

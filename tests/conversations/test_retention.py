@@ -124,6 +124,17 @@ class TestDistilledTurns:
         assert pruned(owner, kinds=["distilled_turns"]) == {"distilled_turns": 0}
         assert seqs(owner) == [1]
 
+    @pytest.mark.parametrize(("days", "left"), [(-1, 1), (10_000_000, 1), (31, 0)])
+    def test_an_installation_with_odd_days_prunes_nothing_by_accident(
+        self, owner, add, day, settings, days, left
+    ):
+        settings.MIRIX_CONVERSATION_RETENTION_DAYS = days
+        add(HELLO)
+        distil(owner)
+        day(32)
+        pruned(owner, kinds=["distilled_turns"])
+        assert ConversationMessage.objects.count() == left
+
     def test_an_organization_chooses_for_itself(self, owner, stranger, add, day, keep):
         add(HELLO)
         distil(owner)
@@ -322,6 +333,38 @@ class TestRequests:
         assert store_overdue() == 0
         assert IntakeRecord.objects.get().state == "failed"
         assert add(BYE).answer["session"] == {"session_id": "s-1", "state": "open", "turn_count": 1}
+
+    @pytest.mark.parametrize("wait", [True, False])
+    def test_one_that_comes_again_after_its_body_went_is_stored_then(
+        self, owner, add, day, monkeypatch, wait
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(storage, "_store", fails)
+            first = add(HELLO, key="k", wait=wait)
+        day(31)
+        assert pruned(owner)["request_bodies"] == 1
+        again = add(HELLO, key="k", wait=wait)
+        assert (again.record.pk, again.record.state, again.answer) == (
+            first.record.pk,
+            "stored",
+            first.answer,
+        )
+        assert contents() == ["hello"]
+        assert add(HELLO, key="k", wait=wait).is_replay
+        assert contents() == ["hello"]
+
+    def test_an_import_of_such_a_one_counts_what_it_stored(self, owner, client_row, day, monkeypatch):
+        def load() -> Accepted:
+            return import_session(client=client_row, owner=owner, session_id="s-1", messages=[HELLO, HI])
+
+        with monkeypatch.context() as patch:
+            patch.setattr(storage, "_store", fails)
+            load()
+        day(31)
+        pruned(owner)
+        again = load()
+        assert (again.is_replay, again.before, again.record.report["stored"]) == (False, {}, 2)
+        assert load().is_replay
 
     def test_the_rows_go_with_the_limit_of_undistilled_turns(self, owner, add, day, keep):
         keep(conversation=0)
