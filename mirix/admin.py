@@ -62,6 +62,8 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin):
         ("Access", {"fields": ("is_active", "is_staff", "is_superuser")}),
         ("Dates", {"fields": ("last_login", "date_joined")}),
     )
+    # The theme's own has no field, and stands before Django's.
+    add_fieldsets = ((None, {"fields": ("username", "usable_password", "password1", "password2")}),)
     readonly_fields = ("last_login", "date_joined")
 
 
