@@ -1,7 +1,9 @@
 """Tokens of people: a short-lived one to call with, and one to renew it, which serves once.
 
 Both name the person and one organization, and nothing else is believed of them: role, activity and password
-are looked up each time, so that whatever changes counts at once. Of tokens only their ids are stored.
+are looked up each time, so that whatever changes counts at once. The id of a token is `<family>-<unique>`, the
+family that of one login, which lasts as long as one of its refresh tokens waits to be used. Of these the ids
+alone are stored.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from uuid import uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Exists, QuerySet
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from rest_framework_simplejwt.exceptions import TokenError
@@ -41,7 +44,7 @@ class Access(Token):
 
 
 class Refresh(Token):
-    """What a person gets the next pair with; its id is `<family>-<unique>`, the family that of one login."""
+    """What a person gets the next pair with."""
 
     token_type = "refresh"  # noqa: S105
     lifetime = api_settings.REFRESH_TOKEN_LIFETIME
@@ -106,7 +109,7 @@ def renew(*, refresh: str) -> Pair | None:
     row = OutstandingToken.objects.filter(jti=token[ID]).first()
     if row is None:
         return None
-    family = token[ID].partition("-")[0]
+    family = _family(token)
     _, is_first = BlacklistedToken.objects.get_or_create(token=row)
     if not is_first:
         _revoke(family)
@@ -118,7 +121,7 @@ def renew(*, refresh: str) -> Pair | None:
 def find_person(*, access: str) -> Principal | None:
     """Return whom an access token speaks for; None when it is not ours, expired, or speaks for nobody."""
     token = _read(Access, access)
-    return _principal(token) if token else None
+    return _principal(token, Exists(_living(_family(token)))) if token else None
 
 
 def forget_expired() -> int:
@@ -131,8 +134,8 @@ def _issue(principal: Principal, family: str) -> Pair:
     user = principal.user
     assert user is not None
     access, refresh = Access(), Refresh()
-    refresh[ID] = f"{family}-{uuid4().hex}"
     for token in (access, refresh):
+        token[ID] = f"{family}-{uuid4().hex}"
         token[USER] = str(user.pk)
         token[ORGANIZATION] = principal.organization.pk
         token[LOGIN] = user.get_session_auth_hash()
@@ -141,7 +144,7 @@ def _issue(principal: Principal, family: str) -> Pair:
         jti=refresh[ID],
         token="",  # the id is enough; the token itself would be a secret at rest
         created_at=refresh.current_time,
-        expires_at=datetime_from_epoch(refresh["exp"]),
+        expires_at=datetime_from_epoch(max(refresh["exp"], access["exp"])),  # the login lasts as long
     )
     return Pair(
         access=str(access),
@@ -151,9 +154,17 @@ def _issue(principal: Principal, family: str) -> Pair:
     )
 
 
+def _family(token: Token) -> str:
+    return str(token[ID]).partition("-")[0]
+
+
+def _living(family: str) -> QuerySet[OutstandingToken]:
+    """Return the refresh tokens of a login that were not spent; there is none once it has ended."""
+    return OutstandingToken.objects.filter(jti__startswith=f"{family}-", blacklistedtoken=None)
+
+
 def _revoke(family: str) -> None:
-    living = OutstandingToken.objects.filter(jti__startswith=f"{family}-", blacklistedtoken=None)
-    BlacklistedToken.objects.bulk_create([BlacklistedToken(token=row) for row in living])
+    BlacklistedToken.objects.bulk_create([BlacklistedToken(token=row) for row in _living(family)])
 
 
 def _read(kind: type[Kind], text: str) -> Kind | None:
@@ -165,10 +176,10 @@ def _read(kind: type[Kind], text: str) -> Kind | None:
         return None
 
 
-def _principal(token: Token) -> Principal | None:
+def _principal(token: Token, *conditions: Exists) -> Principal | None:
     user_id, organization_id = token[USER], token[ORGANIZATION]
-    member = _memberships().filter(user=user_id, organization=organization_id).first()
-    user = member.user if member else User.objects.filter(pk=user_id, is_superuser=True).first()
+    member = _memberships().filter(*conditions, user=user_id, organization=organization_id).first()
+    user = member.user if member else User.objects.filter(*conditions, pk=user_id, is_superuser=True).first()
     if user is None or not user.is_active:
         return None
     if not constant_time_compare(token[LOGIN], user.get_session_auth_hash()):

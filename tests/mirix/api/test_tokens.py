@@ -228,6 +228,24 @@ class TestRefresh:
         # Another login of the same person is another story.
         assert refresh(other["refresh"]).status_code == 200
 
+    @pytest.mark.parametrize("role", ["operator", "superuser"])
+    def test_a_copied_one_ends_the_access_tokens_of_its_login_too(self, owner, member, role):
+        if role == "superuser":
+            member.memberships.all().delete()
+            member.is_superuser = True
+            member.save()
+        named = {"organization": owner.organization.pk}
+        first, other = login(**named).json(), login(**named).json()
+        second = refresh(first["refresh"]).json()
+        callers = [bearer(pair["access"]) for pair in (first, second, other)]
+        assert [caller.get("/v1/skills").status_code for caller in callers] == [200, 200, 200]
+
+        assert_refused(refresh(first["refresh"]))
+
+        answers = [caller.get("/v1/skills") for caller in callers]
+        assert [answer.status_code for answer in answers] == [401, 401, 200]
+        assert answers[0].content == answers[1].content == REFUSED
+
     def test_tokens_serve_for_their_own_purpose_alone(self, member):
         pair = login().json()
 
