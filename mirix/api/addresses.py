@@ -22,16 +22,21 @@ def client_address(request: HttpRequest) -> str | None:
         seen = [*request.META.get("HTTP_X_FORWARDED_FOR", "").split(","), *seen]
         seen = seen[-proxies - 1 :]
     try:
-        return str(ip_address(seen[0].strip()))
+        address = ip_address(seen[0].strip())
     except ValueError:
         return None
+    # What listens for both kinds sees IPv4 in the form of IPv6.
+    return str((isinstance(address, IPv6Address) and address.ipv4_mapped) or address)
+
+
+def site_address(request: HttpRequest) -> str | None:
+    """Return the address to count by, of IPv6 the network of one site; None where it is not known."""
+    address = client_address(request)
+    if address and isinstance(ip_address(address), IPv6Address):
+        return str(ip_network(f"{address.partition('%')[0]}/{IPV6_SITE}", strict=False).network_address)
+    return address
 
 
 def site_of(request: HttpRequest) -> str:
-    """Return the address to count by: of IPv6 the network of one site; `unknown` where there is none."""
-    address = client_address(request)
-    if address is None:
-        return "unknown"
-    if isinstance(ip_address(address), IPv6Address):
-        return str(ip_network(f"{address}/{IPV6_SITE}", strict=False).network_address)
-    return address
+    """Return the address to count by as text; `unknown` where there is none."""
+    return site_address(request) or "unknown"

@@ -20,6 +20,7 @@ from mirix.api.addresses import client_address, site_of
         (1, "nonsense", "192.0.2.1", None),
         (0, "", "", None),
         (0, "", "2001:DB8::1", "2001:db8::1"),
+        (0, "", "::ffff:192.0.2.1", "192.0.2.1"),
     ],
 )
 def test_the_address_of_a_request(rf, settings, proxies, forwarded, connection, address):
@@ -36,4 +37,6 @@ def test_one_site_of_ipv6_counts_as_one(rf):
     assert site("2001:db8::1") == site("2001:db8::ffff") == "2001:db8::"
     assert site("2001:db8:0:1::1") == "2001:db8:0:1::"
     assert site("192.0.2.1") == "192.0.2.1"
+    assert site("::ffff:192.0.2.1") == "192.0.2.1"
+    assert site("fe80::1%eth0") == "fe80::"
     assert site("") == "unknown"

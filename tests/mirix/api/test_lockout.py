@@ -56,6 +56,14 @@ def test_the_same_name_elsewhere_and_other_names_here_go_on(member):
     assert token("right horse battery", username=other.username).status_code == 200
 
 
+def test_one_site_of_ipv6_is_one_address(member):
+    addresses = [f"2001:db8:1:1::{number}" for number in range(1, LIMIT + 1)]
+
+    assert [token("wrong", address=address).status_code for address in addresses] == [401, 401, 429]
+    assert login("right horse battery", address="2001:db8:1:1:ffff::1").status_code == 429
+    assert token("right horse battery", address="2001:db8:1:2::1").status_code == 200
+
+
 def test_unknown_names_are_answered_the_same(member):
     known = [token("wrong").content for _ in range(LIMIT + 1)]
     unknown = [token("wrong", username="nobody").content for _ in range(LIMIT + 1)]
