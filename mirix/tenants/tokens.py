@@ -1,8 +1,8 @@
 """Tokens of people: a short-lived one to call with, and one to renew it, which serves once.
 
 Both name the person and one organization, and nothing else is believed of them: role, activity and password
-are looked up each time, so that whatever changes counts at once. The id of a token is `<family>-<unique>`, the
-family that of one login, which lasts as long as one of its refresh tokens waits to be used. Of these the ids
+are looked up each time, so that whatever changes counts at once. The id of a token is `<family>-<unique>`, a
+family being one login, which lasts as long as one of its refresh tokens waits to be used. Of these the ids
 alone are stored.
 """
 
