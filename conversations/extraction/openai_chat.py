@@ -16,6 +16,28 @@ from conversations.extraction.types import Role
 
 ROLES = "system, developer, user, assistant, tool or function"
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "tool_plan")
+CONTENT_FIELDS = ("content", "text", "blocks", "message")
+RESULT_FIELDS = ("content", "text", "output", "result", "response", "blocks")
+ASIDE = frozenset(
+    {
+        "role",
+        "id",
+        "name",
+        "metadata",
+        "usage",
+        "annotations",
+        "created_at",
+        "createdAt",
+        "timestamp",
+        "date",
+        "audio",
+        "tool_calls",
+        "function_call",
+        "stop_details",
+        "additional_kwargs",
+        "extra_content",
+    }
+)
 RESULT_TYPES = ("tool_result", "tool-result", "tool-error", "tool-approval-response", "function_call_output")
 RESULT_KEYS = ("toolResult", "functionResponse", "function_response")
 
@@ -52,13 +74,33 @@ def _read_speech(message: dict[str, Any], reading: Reading, role: Role) -> None:
     if any(message.get(field) for field in REASONING_FIELDS):
         reading.omit("reasoning")
     _read_executed(message.get("executed_tools"), reading)
-    reading.content(role, message.get("content", message.get("text")))
+    reading.content(role, _first(message, CONTENT_FIELDS))
     for text in _spoken_elsewhere(message):
         reading.say(role, text)
     if isinstance(message.get("images"), list):
         reading.content(role, message["images"])
     for call in read_calls(message):
         reading.call(call)
+    if not reading.has_anything and not any(field in message for field in CONTENT_FIELDS):
+        _report_strangers(message, reading)
+
+
+def _first(message: dict[str, Any], fields: tuple[str, ...]) -> Any:
+    return next((message[field] for field in fields if message.get(field) is not None), None)
+
+
+def _report_strangers(message: dict[str, Any], reading: Reading) -> None:
+    """Report a message whose words may stand in fields that nobody here knows, rather than call it empty."""
+    strangers = [key for key in message if key not in ASIDE and _may_hold_words(message[key])]
+    if strangers:
+        named = ", ".join(f"“{key[:64]}”" for key in strangers[:5])
+        reading.fault(f"expected “content”, got only {named} beside “role”")
+
+
+def _may_hold_words(value: Any) -> bool:
+    return bool(value) and (
+        isinstance(value, list | dict) or (isinstance(value, str) and " " in value.strip())
+    )
 
 
 def _read_executed(tools: Any, reading: Reading) -> None:
@@ -83,7 +125,7 @@ def _spoken_elsewhere(message: dict[str, Any]) -> list[str]:
 
 def _read_results(message: dict[str, Any], reading: Reading) -> None:
     """Read what tools returned: the content itself, or the results that are its parts."""
-    content = message.get("content", message.get("text"))
+    content = _first(message, RESULT_FIELDS)
     if isinstance(content, list) and any(_is_result(part) for part in content):
         reading.content("user", content)
         return
@@ -115,7 +157,8 @@ def _says_error(message: dict[str, Any]) -> bool | None:
 
 def read_calls(message: dict[str, Any]) -> list[Call]:
     """Return the calls that a message makes, in order; `function_call` is the older form of one."""
-    raw = message.get("tool_calls")
+    more = message.get("additional_kwargs")
+    raw = message.get("tool_calls") or (more.get("tool_calls") if isinstance(more, dict) else None)
     calls = [_read_call(item) for item in (raw if isinstance(raw, list) else [raw]) if item]
     if older := message.get("function_call"):
         call = _read_call(older)

@@ -177,6 +177,11 @@ class Reading:
         self._faults += other._faults
         self.omitted |= other.omitted  # of what is repeated, so are the omissions
 
+    @property
+    def has_anything(self) -> bool:
+        """Whether anything at all was read so far, if only to be left out."""
+        return bool(self._drafts or self.omitted or self._faults)
+
     def outcome(self) -> list[Draft] | Omission:
         """Return the drafts; the reason for none where nothing was to be read."""
         if self._is_readable:
