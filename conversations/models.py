@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
+from conversations.fields import VerbatimJSONField
 from mirix.ids import id_factory
 from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.models import Client, Owned
@@ -52,7 +53,7 @@ class IntakeRecord(Owned):
     filter_tags = models.JSONField(default=dict, blank=True)
     history = models.CharField(max_length=8, choices=History.choices, blank=True, default=History.DETECT)
     occurred_at = models.DateTimeField(null=True, blank=True)
-    body = models.JSONField(null=True, blank=True)
+    body = VerbatimJSONField(null=True, blank=True)
     body_hash = models.CharField(max_length=64)
     message_count = models.PositiveIntegerField()
     idempotency_key = models.CharField(max_length=255, blank=True)

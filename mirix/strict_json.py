@@ -1,4 +1,7 @@
-"""JSON as the standard has it, for whatever comes from outside: no NaN, no key twice in one object."""
+"""JSON as the standard has it, for whatever comes from outside: no NaN, no key twice in one object.
+
+And no deeper than `MAX_DEPTH`, whatever the interpreter could bear: that differs from version to version.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,30 @@ import json
 from collections import Counter
 from typing import Any
 
+MAX_DEPTH = 500
+
 
 def loads(text: str) -> Any:
-    """Return the JSON value. Raises `ValueError` that says what is wrong, or `RecursionError`."""
-    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+    """Return the JSON value. Raises `ValueError` that says what is wrong, `RecursionError` when too deep."""
+    value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise RecursionError(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    """Return whether lists and objects stand in each other for more than `depth` levels; does not recurse."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(depth):
+        if not level:
+            return False
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+            if isinstance(item, dict | list)
+        ]
+    return bool(level)
 
 
 def _refuse_constant(name: str) -> None:

@@ -26,8 +26,10 @@ def post_raw(api: APIClient, body: bytes, content_type: str = "application/json"
         (b'{"user_id": NaN}', "The body is not valid JSON: NaN is not JSON."),
         (b'{"a": 1, "a": 2}', "The body is not valid JSON: the key 'a' stands twice in one object."),
         (b"[" * 100_000 + b"]" * 100_000, "The JSON is nested too deeply."),
+        (b"[" * 5_000 + b"]" * 5_000, "The JSON is nested too deeply."),
+        (b'{"a": ' * 501 + b"1" + b"}" * 501, "The JSON is nested too deeply."),
     ],
-    ids=["broken", "not utf-8", "nan", "key twice", "deep"],
+    ids=["broken", "not utf-8", "nan", "key twice", "deep", "5,000 deep", "a level too deep"],
 )
 def test_a_malformed_body_is_400_with_the_reason(api, body, detail):
     answer = post_raw(api, body)
@@ -55,6 +57,14 @@ def test_a_body_over_the_limit_is_413(api, settings):
 
     assert answer.status_code == 413
     assert answer.json() == {"detail": "The request body is larger than 100 bytes."}
+
+
+@pytest.mark.parametrize("path", ["/memory/add", "/memory/add_sync"])
+def test_a_body_of_100_mb_is_413(api, path):
+    answer = api.generic("POST", path, b" " * 100_000_000, content_type="application/json")
+
+    assert answer.status_code == 413
+    assert answer.json() == {"detail": "The request body is larger than 20000000 bytes."}
 
 
 def test_a_wrong_method_is_405_in_json(api):
