@@ -22,7 +22,7 @@ SESSIONS_A_BATCH = 20
 ROWS_A_BATCH = 500
 DISTILLED_TURNS = "distilled_turns"
 DROPPED = "the details were dropped with the body after their time"
-NEVER_STORED = "Nobody stored it: the body was dropped after its time"
+NEVER_STORED = "nobody stored it, and the body was dropped after its time"
 
 Place = tuple[datetime, str]
 """Where a walk over sessions stands: the time of the first turn, and the key."""
@@ -183,7 +183,7 @@ def _body_batch(scope: Scope, before: datetime) -> int:
     locked = kept.select_for_update(skip_locked=True, no_key=True).order_by("created_at")
     records = IntakeRecord.objects.filter(pk__in=list(locked.values_list("pk", flat=True)[:ROWS_A_BATCH]))
     records.filter(state=IntakeState.QUEUED).update(state=IntakeState.FAILED, error=NEVER_STORED)
-    records.filter(error__contains=": ").exclude(error=NEVER_STORED).update(error=error_without_details())
+    records.filter(error__contains=": ").update(error=error_without_details())
     return records.update(body=None, body_pruned_at=scope.now)
 
 

@@ -18,7 +18,10 @@ from mirix.api.views import ReadOnlyModelViewSet
 
 
 class IntakeSerializer(serializers.ModelSerializer):
-    """An accepted request; `turns` accounts for its messages once they were dealt with."""
+    """An accepted request; `turns` accounts for its messages once they were dealt with.
+
+    One whose turns are not all stored can be replayed until `body_pruned_at`.
+    """
 
     user_id = serializers.CharField(source="end_user.user_id")
     client_id = serializers.CharField()
@@ -42,6 +45,7 @@ class IntakeSerializer(serializers.ModelSerializer):
             "error",
             "created_at",
             "stored_at",
+            "body_pruned_at",
         ]
 
     def get_error(self, record: IntakeRecord) -> str:

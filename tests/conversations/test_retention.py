@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 
 from conversations import pruning, storage, tasks
 from conversations.envelope import checked
-from conversations.intake import Accepted, accept, import_session, replay, store_overdue
+from conversations.intake import Accepted, accept, import_session, reason_of, replay, store_overdue
 from conversations.models import ConversationMessage, IntakeRecord, Session
 from conversations.retention import Scope, prune, prune_all
 from conversations.sealing import close_session
@@ -329,7 +329,7 @@ class TestRequests:
         assert pruned(owner) == NONE | {"request_bodies": 1}
         record = IntakeRecord.objects.get()
         assert (record.state, record.body) == ("failed", None)
-        assert record.error == "Nobody stored it: the body was dropped after its time"
+        assert reason_of(record=record) == "nobody stored it, and the body was dropped after its time"
         assert store_overdue() == 0
         assert IntakeRecord.objects.get().state == "failed"
         assert add(BYE).answer["session"] == {"session_id": "s-1", "state": "open", "turn_count": 1}

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from conversations import pruning
 from conversations.envelope import checked
 from conversations.intake import accept
 from conversations.models import ConversationMessage, Session
-from conversations.retention import prune
+from conversations.retention import Scope, prune
 from mirix.tenants.owners import Owner
 from skills import retention
 from skills.models import SkillExperience
@@ -191,14 +192,14 @@ def test_what_proposes_waits_for_a_batch_that_was_first_and_finds_the_quote_alon
     session = old_session(owner, 3)
     turns = list(session.turns.values_list("pk", flat=True))
 
-    def pruning() -> None:
+    def claiming() -> None:
         assert retention.claim_turns(turns) == set()
 
     def propose() -> None:
         with transaction.atomic():
             assert list(SkillExperience.objects.select_for_update(no_key=True, skip_locked=True)) == []
 
-    while_another(pruning, propose)
+    while_another(claiming, propose)
 
 
 def test_a_session_that_somebody_writes_to_is_passed_over(owner):
@@ -211,3 +212,36 @@ def test_a_session_that_somebody_writes_to_is_passed_over(owner):
     assert counts == [4]
     assert (busy.turns.count(), quiet.turns.count()) == (3, 0)
     assert distilled_turns(owner) == 3
+
+
+def test_a_request_that_meets_the_end_of_a_row_starts_anew(owner):
+    session = make_session(owner, [], session_id="again", first_turn_at=LONG_AGO, state="distilled")
+    Session.objects.filter(pk=session.pk).update(last_seq=7, emptied_at=LONG_AGO - timedelta(days=365))
+    client = make_client(owner.organization)
+    envelope = checked(messages=[{"role": "user", "content": "new"}], session_id="again")
+    states: list[str] = []
+
+    def adding() -> None:
+        try:
+            states.append(accept(client=client, owner=owner, envelope=envelope, wait=True).record.state)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=adding)
+    with transaction.atomic():
+        assert pruning._session_batch(Scope(organization=owner.organization, now=LONG_AGO), LONG_AGO) == 1
+        thread.start()
+        eventually(somebody_waits)
+    thread.join()
+    assert states == ["stored"]
+    assert list(ConversationMessage.objects.values_list("session__session_id", "seq")) == [("again", 1)]
+
+
+def somebody_waits() -> bool:
+    """Return whether another connection waits for a lock of this one."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted"
+            " AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
+        )
+        return cursor.fetchone() == (True,)

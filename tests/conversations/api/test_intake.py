@@ -50,6 +50,7 @@ def test_a_queued_request_and_what_became_of_it(api, add, client_row):
         "error": "",
         "created_at": row["created_at"],
         "stored_at": None,
+        "body_pruned_at": None,
     }
     store_queued(intake_id=record.pk)
     after = api.get(f"/v1/intake/{record.pk}").json()
