@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conversations.extraction import Extraction, extract
+from conversations.extraction import Extraction, extract, pydantic_ai
 from conversations.extraction.calls import MAX_CALLS_CHARS
 from conversations.extraction.content import PARTS as PARTS_OF_TEXT
 from conversations.extraction.families import FAMILIES
@@ -86,6 +86,8 @@ PART_KEYS = {
     *("toolCallId", "toolName", "state", "output", "errorText", "toolInvocation", "approval", "url", "file"),
     *(
         "value",
+        "tool_name",
+        "kind",
         "stdout",
         "stderr",
         "return_code",
@@ -104,10 +106,17 @@ def _own(field: str) -> list[str]:
     return sorted({name.replace("*", "x") for family in FAMILIES for name in getattr(family, field)})
 
 
+PART_KINDS = st.sampled_from(sorted(pydantic_ai.PARTS))
 PART_TYPES_OF_ALL = st.sampled_from(sorted({*_own("parts"), *PARTS_OF_TEXT, *ENTRIES, *STEPS}))
 ANY_PART = st.dictionaries(
     st.sampled_from(sorted({*PART_KEYS, *_own("keys")})), st.deferred(lambda: INSIDE), max_size=4
-).flatmap(lambda part: st.just(part) | PART_TYPES_OF_ALL.map(lambda kind: part | {"type": kind}))
+).flatmap(
+    lambda part: (
+        st.just(part)
+        | PART_TYPES_OF_ALL.map(lambda kind: part | {"type": kind})
+        | PART_KINDS.map(lambda kind: part | {"part_kind": kind})
+    )
+)
 INSIDE: st.SearchStrategy[Any] = (
     st.none()
     | st.booleans()
