@@ -8,14 +8,16 @@ view of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup, DisallowedModelAdminToField
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
+from django.contrib.auth import authenticate
+from django.contrib.auth.views import PasswordChangeView
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.paginator import Paginator
 from django.db import DataError, transaction
 from django.db.models import Model, QuerySet
@@ -29,7 +31,12 @@ from django.views.decorators.common import no_append_slash
 from django.views.decorators.http import require_http_methods
 from unfold.admin import ModelAdmin as ThemedModelAdmin
 from unfold.decorators import display
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.forms import (
+    AdminOwnPasswordChangeForm,
+    AdminPasswordChangeForm,
+    UserChangeForm,
+    UserCreationForm,
+)
 from unfold.sites import UnfoldAdminSite
 from unfold.views import ChangeList as ThemedChangeList
 
@@ -95,6 +102,22 @@ def _revealing(view: Callable[..., Any]) -> Callable[..., Any]:
     return revealed
 
 
+class OwnPasswordForm(AdminOwnPasswordChangeForm):
+    """A new password for the old one, whose wrong tries count as those of a login do."""
+
+    def __init__(self, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.request = request
+
+    def clean_old_password(self) -> str:
+        """Return the old password; whoever took over a session may not guess it without end."""
+        password: str = self.cleaned_data["old_password"]
+        name = self.user.get_username()
+        if authenticate(self.request, username=name, password=password) is None:
+            raise ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
+        return password
+
+
 class AdminSite(UnfoldAdminSite):
     """The admin of this project."""
 
@@ -108,6 +131,17 @@ class AdminSite(UnfoldAdminSite):
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the form, or log in."""
         return super().login(request, extra_context)
+
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Show the form for one's own password, or change it."""
+        request.current_app = self.name
+        view = PasswordChangeView.as_view(
+            form_class=partial(OwnPasswordForm, request),
+            success_url=reverse("admin:password_change_done"),
+            template_name=self.password_change_template or PasswordChangeView.template_name,
+            extra_context={**self.each_context(request), **(extra_context or {})},
+        )
+        return view(request)
 
     @no_append_slash
     def catch_all_view(self, request: HttpRequest, url: str) -> HttpResponse:

@@ -148,6 +148,8 @@ AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_CLIENT_IP_CALLABLE = "mirix.api.addresses.site_address"
 AXES_LOCKOUT_CALLABLE = "mirix.api.lockout.locked_out"
+# Beside `password`, what its rows and its lines in the log leave out.
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "old_password", "new_password1", "new_password2"]
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False

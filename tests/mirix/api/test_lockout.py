@@ -154,3 +154,46 @@ def test_no_password_is_stored(member):
     rows = list(AccessAttempt.objects.values())
     assert len(rows) == 1
     assert "guess of a password" not in str(rows)
+
+
+class TestOnesOwnPassword:
+    """Who took over a session may not guess the password that belongs to it."""
+
+    @pytest.fixture
+    def browser(self, member):
+        browser = Client(REMOTE_ADDR=HERE)
+        browser.force_login(member, backend="django.contrib.auth.backends.ModelBackend")
+        return browser
+
+    def change(self, browser: Client, old: str):
+        new = "a new horse battery"
+        body = {"old_password": old, "new_password1": new, "new_password2": new}
+        return browser.post("/admin/password_change/", body)
+
+    def test_wrong_tries_count_as_those_of_a_login(self, member, browser):
+        answers = [self.change(browser, "wrong") for _ in range(LIMIT)]
+
+        assert [answer.status_code for answer in answers] == [200, 200, 429]
+        assert "Your old password was entered incorrectly" in answers[0].content.decode()
+        assert "Too many failed logins" in answers[-1].content.decode()
+        assert self.change(browser, "right horse battery").status_code == 429
+        assert token("right horse battery").status_code == 429, "one count for all doors"
+        member.refresh_from_db()
+        assert member.check_password("right horse battery")
+
+    def test_the_right_one_changes_it(self, member, browser):
+        answer = self.change(browser, "right horse battery")
+
+        assert (answer.status_code, answer["Location"]) == (302, "/admin/password_change/done/")
+        assert browser.get("/admin/password_change/done/").status_code == 200
+        member.refresh_from_db()
+        assert member.check_password("a new horse battery")
+
+    def test_no_password_is_stored(self, member, browser):
+        from axes.models import AccessAttempt
+
+        self.change(browser, "guess of a password")
+
+        row = str(AccessAttempt.objects.values().get())
+        assert "guess of a password" not in row
+        assert "a new horse battery" not in row
