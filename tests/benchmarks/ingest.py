@@ -164,7 +164,7 @@ def _served() -> Iterator[int]:
         process = subprocess.Popen(
             web_server(listener.fileno()),
             pass_fds=(listener.fileno(),),
-            env=os.environ | {"MIRIX_THROTTLE_WRITE": "1000000000"},
+            env=os.environ | {"MIRIX_THROTTLE_WRITE": "1000000"},
         )
         try:
             yield listener.getsockname()[1]
