@@ -117,6 +117,17 @@ def _first(part: dict[str, Any], *keys: str) -> str:
     return next((value for key in keys if isinstance(value := part.get(key), str) and value), "")
 
 
+def _spoken(*fields: str) -> Callable[[dict[str, Any]], str]:
+    """Return a reader for parts that hold speech: its words where they are given, else a placeholder."""
+    stand_in = media("audio", *fields)
+
+    def read(part: dict[str, Any]) -> str:
+        words = part.get("transcript")
+        return words if isinstance(words, str) and words.strip() else stand_in(part)
+
+    return read
+
+
 _document = media("document", "source", "document", "data")
 
 
@@ -210,8 +221,9 @@ PARTS: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "input_image": media("image", "image_url"),
     "image_file": media("image", "image_file"),
     "computer_screenshot": media("image", "image_url"),
-    "audio": media("audio", "audio", "source", "data"),
-    "input_audio": media("audio", "input_audio"),
+    "audio": _spoken("audio", "source", "data"),
+    "input_audio": _spoken("input_audio", "audio"),
+    "output_audio": _spoken("audio"),
     "audio_url": media("audio", "audio_url"),
     "video": media("video", "video", "source", "data"),
     "video_url": media("video", "video_url"),

@@ -57,7 +57,7 @@ def read(message: dict[str, Any], reading: Reading) -> None:
             reading.omit("developer")
         case "user" | "human":
             _read_speech(message, reading, "user")
-        case "assistant" | "agent" | "model" | "ai" | "bot":
+        case "assistant" | "agent" | "model" | "ai" | "bot" | "chatbot":
             _read_speech(message, reading, "assistant")
         case "tool" | "function" | "ipython" | "observation":
             _read_results(message, reading)
@@ -131,8 +131,9 @@ def _read_results(message: dict[str, Any], reading: Reading) -> None:
         return
     reading.result(
         content,
-        name=message.get("name", message.get("tool_name")),
-        call_id=label(message.get("tool_call_id")) or _first_id(message.get("tool_call_ids")),
+        name=_first(message, ("name", "tool_name", "toolName")),
+        call_id=label(_first(message, ("tool_call_id", "toolCallId")))
+        or _first_id(message.get("tool_call_ids")),
         is_error=_says_error(message),
     )
 
@@ -171,7 +172,9 @@ def _read_call(raw: Any) -> Call:
     if not isinstance(raw, dict):
         return make_call(arguments=raw)
     inner = next((raw[key] for key in ("function", "custom") if isinstance(raw.get(key), dict)), raw)
-    arguments = next((inner[key] for key in ("arguments", "input", "args") if key in inner), None)
+    arguments = next(
+        (inner[key] for key in ("arguments", "input", "args", "parameters") if key in inner), None
+    )
     return make_call(id=raw.get("id"), name=inner.get("name"), arguments=arguments)
 
 

@@ -59,7 +59,7 @@ def _call(item: dict[str, Any], reading: Reading, _role: Role) -> None:
 
 
 def _arguments(item: dict[str, Any]) -> Any:
-    for key in ("arguments", "input", "action", "operation"):
+    for key in ("arguments", "input", "args", "parameters", "action", "operation"):
         if item.get(key) is not None:
             return item[key]
     rest = {

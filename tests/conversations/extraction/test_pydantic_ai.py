@@ -67,6 +67,20 @@ def test_no_turn(message, expected):
             {"role": "user", "content": None, "blocks": [{"block_type": "text", "text": "hello"}]},
             ("user", "hello"),
         ),
+        ({"role": "CHATBOT", "message": "hello"}, ("assistant", "hello")),
+        (
+            {"role": "user", "content": [{"type": "input_audio", "transcript": "hello", "audio": "AAAA"}]},
+            ("user", "hello"),
+        ),
+        ({"role": "tool", "toolName": "f", "toolCallId": "c", "content": "done"}, ("tool", "[f] done")),
+        (
+            {"role": "assistant", "tool_calls": [{"name": "f", "parameters": {"a": 1}}]},
+            ("assistant", '[call f] {"a": 1}'),
+        ),
+        (
+            {"role": "assistant", "content": [{"type": "tool_call", "name": "f", "args": {"a": 1}}]},
+            ("assistant", '[call f] {"a": 1}'),
+        ),
         ({"role": "tool", "name": "f", "output": "done"}, ("tool", "[f] done")),
         ({"role": "tool", "name": "f", "result": {"a": 1}}, ("tool", '[f] {"a": 1}')),
         (
