@@ -10,8 +10,10 @@ import codecs
 import gzip
 import io
 import json
+import re
 import zlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
@@ -23,7 +25,8 @@ PIECE = 1 << 16
 MAX_REASON_CHARS = 300
 LINES = "JSON Lines"
 DOCUMENT = "JSON"
-WHITE_SPACE = " \t\r\n"
+SOMETHING = re.compile(r"[^ \t\r\n]")
+LOOK_AHEAD = 100
 CUT_SHORT = ("Unterminated string", "Invalid \\", "Invalid control")
 OPENERS = (b"[", b"{")
 
@@ -98,7 +101,9 @@ class Values:
     def __init__(self, stream: IO[bytes], *, limit: int) -> None:
         self._stream = stream
         self._limit = limit
-        self._ahead: list[bytes] = []
+        self._ahead: deque[bytes] = deque()
+        self._blank = 0
+        """Blank lines before the first one that holds something."""
         self.form = ""
 
     def __iter__(self) -> Iterator[Value | Fault]:
@@ -114,7 +119,8 @@ class Values:
 
     def _find_form(self) -> str:
         """Look at the first two lines that hold something, and decide."""
-        first, second = self._look(), self._look()
+        first = self._first()
+        second = self._second() if first else b""
         head = _bare(first)
         if head == b"[":
             return DOCUMENT
@@ -127,17 +133,27 @@ class Values:
             return DOCUMENT if is_cut and head.startswith(OPENERS) and not _is_json(second) else LINES
         return DOCUMENT if isinstance(value, list) and not second else LINES
 
-    def _look(self) -> bytes:
-        """Return the next line that is not blank, and keep it for reading."""
+    def _first(self) -> bytes:
+        """Return the first line that is not blank, and keep it for reading."""
         while line := self._stream.readline(self._limit + 1):
-            self._ahead.append(line)
             if _bare(line):
+                self._ahead.append(line)
+                return line
+            self._blank += line.endswith(b"\n")
+        return b""
+
+    def _second(self) -> bytes:
+        """Return the next line that is not blank, if it comes soon, and keep what was read."""
+        for _ in range(LOOK_AHEAD):
+            line = self._stream.readline(self._limit + 1)
+            self._ahead.append(line)
+            if not line or _bare(line):
                 return line
         return b""
 
     def _lines(self) -> Iterator[Value | Fault]:
-        number = 0
-        while line := self._ahead.pop(0) if self._ahead else self._stream.readline(self._limit + 1):
+        number = self._blank
+        while line := self._ahead.popleft() if self._ahead else self._stream.readline(self._limit + 1):
             number += 1
             if len(line) > self._limit:
                 self._skip_line(line)
@@ -150,17 +166,17 @@ class Values:
 
     def _skip_line(self, line: bytes) -> None:
         while line and not line.endswith(b"\n"):
-            line = self._ahead.pop(0) if self._ahead else self._stream.readline(PIECE)
+            line = self._ahead.popleft() if self._ahead else self._stream.readline(PIECE)
 
     def _document(self) -> Iterator[Value | Fault]:
-        document = Document(self._piece, limit=self._limit)
+        document = Document(self._piece, limit=self._limit, lines_before=self._blank)
         try:
             yield from document.values()
         except Unreadable as error:
             yield Fault(line=document.line, reason=f"{error}; the rest of the file is left out")
 
     def _piece(self, size: int) -> bytes:
-        return self._ahead.pop(0) if self._ahead else self._stream.read(size)
+        return self._ahead.popleft() if self._ahead else self._stream.read(size)
 
 
 def _bare(line: bytes) -> bytes:
@@ -182,19 +198,22 @@ def _is_json(line: bytes) -> bool:
 class Document:
     """JSON text that comes in pieces."""
 
-    def __init__(self, piece: Any, *, limit: int) -> None:
+    def __init__(self, piece: Callable[[int], bytes], *, limit: int, lines_before: int) -> None:
         self._piece = piece
         self._limit = limit
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self._text = ""
         self._at = 0
         self._is_over = False
-        self._lines_gone = 0
+        self._lines_gone = lines_before
+        self._counted = 0
 
     @property
     def line(self) -> int:
         """The line that is being read."""
-        return self._lines_gone + self._text.count("\n", 0, self._at) + 1
+        self._lines_gone += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        return self._lines_gone + 1
 
     def values(self) -> Iterator[Value | Fault]:
         """Yield the top-level values; of a top-level list its items. Raises `Unreadable`."""
@@ -219,10 +238,11 @@ class Document:
     def _next(self) -> str:
         """Return the next character that is no white space, not yet taken; empty at the end."""
         while True:
-            while self._at < len(self._text):
-                if self._text[self._at] not in WHITE_SPACE:
-                    return self._text[self._at]
-                self._at += 1
+            if found := SOMETHING.search(self._text, self._at):
+                self._at = found.start()
+                return found.group()
+            self._at = len(self._text)
+            self._drop_read()
             if not self._more():
                 return ""
 
@@ -234,7 +254,7 @@ class Document:
             if not isinstance(found, json.JSONDecodeError):
                 data, self._at, problem = found
                 return Fault(line=line, reason=problem) if problem else Value(line=line, data=data)
-            if len(self._text) > self._limit:
+            if len(self._text) - self._at > self._limit:
                 raise Unreadable(too_large(self._limit))
             is_same = last is not None and (found.pos, found.msg) == last
             last = (found.pos, found.msg)
@@ -254,6 +274,8 @@ class Document:
                 data, end = json.JSONDecoder().raw_decode(self._text, self._at)
         except json.JSONDecodeError as error:
             return error
+        except ValueError as error:  # a number that no one can hold
+            raise Unreadable(_not_json(error)) from error
         except RecursionError as error:
             raise Unreadable("nested too deeply") from error
         if end == len(self._text) and not self._is_over and self._text[end - 1] not in '}]"':
@@ -261,15 +283,17 @@ class Document:
         return data, end, problem
 
     def _drop_read(self) -> None:
-        self._lines_gone += self._text.count("\n", 0, self._at)
-        self._text = self._text[self._at :]
-        self._at = 0
+        """Forget what was read, once it is the larger part: so all copying together stays in proportion."""
+        if self._at * 2 >= len(self._text):
+            _ = self.line  # counts what goes
+            self._text = self._text[self._at :]
+            self._at = self._counted = 0
 
     def _more(self) -> bool:
         """Get another piece, as large as what is held; return whether there was one."""
         if self._is_over:
             return False
-        piece = self._piece(max(PIECE, len(self._text)))
+        piece = self._piece(max(PIECE, len(self._text) - self._at))
         self._is_over = not piece
         try:
             self._text += self._decoder.decode(piece, final=self._is_over)

@@ -107,6 +107,15 @@ class TestFaults:
         assert len(found) == 1
         assert "nested too deeply" in found[0].reason
 
+    def test_a_number_that_nobody_can_hold(self):
+        for text in ("[\n" + "1" * 50_000 + "]", '{"a": ' + "1" * 50_000 + "}"):
+            _, [fault] = read(text)
+            assert fault.reason.startswith("not valid JSON: Exceeds the limit")
+
+    def test_many_blank_lines_count_and_cost_nothing(self):
+        _, found = read(b"\n" * 200_000 + b"nope\n" + b"\n" * 200_000 + b'{"a": 1}')
+        assert (found[0].line, found[1]) == (200_001, {"a": 1})
+
     def test_a_document_that_is_not_utf_8(self):
         _, found = read(b'[\n"a",\n"\xff"]')
         assert "not UTF-8" in found[-1].reason
