@@ -16,15 +16,20 @@ import ssl
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from threading import Timer
-from urllib.parse import SplitResult, urlsplit
+from time import monotonic
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
 STEP_SECONDS = 5
-"""How long connecting, sending and each piece of the answer may take."""
+"""How long connecting to one address, sending and each piece of the answer may take."""
 TOTAL_SECONDS = 15
-"""How long the whole may take, whatever the other side does."""
+"""How long the whole may take, whatever the other side does, once the resolver has answered."""
+
+GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+RELAYS_OF_6TO4 = ipaddress.IPv4Network("192.88.99.0/24")
 
 
 class WebhookError(Exception):
@@ -65,27 +70,32 @@ def sign(*, secret: str, body: bytes, timestamp: int) -> str:
 def post(*, url: str, body: bytes, headers: dict[str, str]) -> None:
     """POST `body` and return when the receiver answered 2xx. Raises `WebhookError` else."""
     parts = urlsplit(url)
-    connection = _connect(parts)
-    # A receiver that sends its answer byte by byte would pass every single time-out.
-    watchdog = Timer(TOTAL_SECONDS, _hang_up, args=(connection,))
-    watchdog.start()
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    addresses = _resolve(host, port)
+    deadline = monotonic() + TOTAL_SECONDS
     try:
-        path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-        connection.request("POST", path, body=body, headers=headers)
-        status = connection.getresponse().status
+        connection = _connect(parts.scheme, host, port, addresses, deadline)
+        # A receiver that sends byte by byte would pass every single time-out.
+        watchdog = Timer(deadline - monotonic(), _hang_up, args=(connection.sock,))
+        watchdog.start()
+        try:
+            if isinstance(connection.sock, ssl.SSLSocket):
+                connection.sock.do_handshake()
+            path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+            connection.request("POST", path, body=body, headers=headers)
+            status = connection.getresponse().status
+        finally:
+            watchdog.cancel()
+            connection.close()
     except (OSError, HTTPException) as error:
-        raise WebhookError(_in_words(error)) from error
-    finally:
-        watchdog.cancel()
-        connection.close()
+        late = monotonic() >= deadline
+        raise WebhookError(_too_slow(TOTAL_SECONDS) if late else _in_words(error)) from error
     if not 200 <= status < 300:
         raise WebhookError(f"It answered with status {status}.")
 
 
-def _connect(parts: SplitResult) -> HTTPConnection:
-    """Return a connection to one of the host's addresses, each of which was checked."""
-    host = parts.hostname or ""
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+def _resolve(host: str, port: int) -> list[str]:
+    """Return the host's addresses, each of which was checked."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -95,41 +105,40 @@ def _connect(parts: SplitResult) -> HTTPConnection:
         raise WebhookError(
             f"The host {host} is no public one; this installation sends to public addresses alone."
         )
-    try:
-        return _open(parts.scheme, host, port, addresses)
-    except OSError as error:
-        raise WebhookError(_in_words(error)) from error
+    return addresses
 
 
-def _open(scheme: str, host: str, port: int, addresses: list[str]) -> HTTPConnection:
-    """Connect to the first address that answers; the last one's error is raised where none does."""
-    *others, last = addresses
-    for address in others:
-        try:
-            raw = socket.create_connection((address, port), STEP_SECONDS)
-            break
-        except OSError:
-            continue
-    else:
-        raw = socket.create_connection((last, port), STEP_SECONDS)
-    connection: HTTPConnection
-    if scheme == "https":
-        context = ssl.create_default_context()
-        connection = HTTPSConnection(host, port, timeout=STEP_SECONDS, context=context)
-        try:
-            connection.sock = context.wrap_socket(raw, server_hostname=host)
-        except OSError:
-            raw.close()
-            raise
-    else:
+def _connect(scheme: str, host: str, port: int, addresses: list[str], deadline: float) -> HTTPConnection:
+    """Return a connection to the first address that answers in time, before its TLS begins."""
+    raw = _open(addresses, port, deadline)
+    raw.settimeout(STEP_SECONDS)
+    if scheme != "https":
         connection = HTTPConnection(host, port, timeout=STEP_SECONDS)
         connection.sock = raw
+        return connection
+    context = ssl.create_default_context()
+    connection = HTTPSConnection(host, port, timeout=STEP_SECONDS, context=context)
+    connection.sock = context.wrap_socket(raw, server_hostname=host, do_handshake_on_connect=False)
     return connection
 
 
-def _hang_up(connection: HTTPConnection) -> None:
-    with suppress(OSError, AttributeError):  # it may end by itself at this very moment
-        connection.sock.shutdown(socket.SHUT_RDWR)
+def _open(addresses: list[str], port: int, deadline: float) -> socket.socket:
+    """Return a socket to the first address that answers; the last one's error is raised where none does."""
+    failure: OSError = TimeoutError()
+    for address in addresses:
+        if (left := deadline - monotonic()) <= 0:
+            break
+        try:
+            return socket.create_connection((address, port), min(STEP_SECONDS, left))
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def _hang_up(connection: socket.socket) -> None:
+    with suppress(OSError):  # it may end by itself at this very moment
+        # Below TLS, whose state belongs to the thread that waits.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def _is_literal(host: str) -> bool:
@@ -141,20 +150,27 @@ def _is_literal(host: str) -> bool:
 
 
 def _is_allowed(address: str) -> bool:
-    """Return whether we may connect to an address: any where private ones are allowed, else public ones."""
+    """Return whether we may connect to an address: any where private ones are allowed, else public ones.
+
+    An IPv6 address that stands for one of IPv4 is as public as that one is.
+    """
     if settings.MIRIX_WEBHOOK_ALLOW_PRIVATE:
         return True
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        ip = inner or ip
-    return ip.is_global and not (ip.is_multicast or ip.is_reserved)
+        if ip in NAT64:
+            inner = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
+        if inner is None:
+            return ip.is_global and ip in GLOBAL_UNICAST
+        ip = inner
+    return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip in RELAYS_OF_6TO4)
 
 
 def _in_words(error: OSError | HTTPException) -> str:
     match error:
         case TimeoutError():
-            return f"It did not answer within {STEP_SECONDS} seconds."
+            return _too_slow(STEP_SECONDS)
         case ConnectionRefusedError():
             return "It refused the connection."
         case ssl.SSLCertVerificationError():
@@ -165,3 +181,7 @@ def _in_words(error: OSError | HTTPException) -> str:
             return "The connection failed."
         case _:
             return "Its answer is not HTTP."
+
+
+def _too_slow(seconds: float) -> str:
+    return f"It did not answer within {seconds} seconds."

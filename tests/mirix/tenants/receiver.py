@@ -49,7 +49,7 @@ def receiving() -> Iterator[Receiver]:
 
 
 @contextmanager
-def dripping() -> Iterator[str]:
+def dripping(beginning: bytes = b"") -> Iterator[str]:
     """A server that accepts and then sends its answer byte by byte, without an end."""
     stop = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -58,6 +58,7 @@ def dripping() -> Iterator[str]:
             connection, _ = listener.accept()
             with connection:
                 try:
+                    connection.sendall(beginning)
                     while not stop.wait(0.02):
                         connection.sendall(b"H")
                 except OSError:

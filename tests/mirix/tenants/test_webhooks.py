@@ -59,6 +59,9 @@ def no_connections(monkeypatch):
         "https://[::1]/",
         "https://[fd00::1]/",
         "https://[::ffff:127.0.0.1]/",
+        "https://[fec0::1]/",
+        "https://[64:ff9b::7f00:1]/",
+        "https://192.88.99.1/",
     ],
 )
 def test_an_address_that_a_webhook_may_not_have_is_refused(url):
@@ -67,7 +70,14 @@ def test_an_address_that_a_webhook_may_not_have_is_refused(url):
 
 
 @pytest.mark.parametrize(
-    "url", ["https://hooks.example.org", "https://hooks.example.org:8443/a?b=c", "https://93.184.216.34/"]
+    "url",
+    [
+        "https://hooks.example.org",
+        "https://hooks.example.org:8443/a?b=c",
+        "https://93.184.216.34/",
+        "https://[2606:2800:220:1::1]/",
+        "https://[64:ff9b::5db8:d822]/",
+    ],
 )
 def test_an_address_that_a_webhook_may_have_passes(url):
     check_url(url)
@@ -131,6 +141,35 @@ def test_a_receiver_that_answers_without_end_is_hung_up_on(private_allowed, monk
         post(url=url, body=b"", headers=HEADERS)
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_receiver_that_drips_is_hung_up_on_also_while_tls_begins(private_allowed, monkeypatch, scheme):
+    monkeypatch.setattr(webhooks, "TOTAL_SECONDS", 0.3)
+    tls_of_many_bytes = b"\x16\x03\x03\x40\x00" if scheme == "https" else b""
+    with (
+        dripping(tls_of_many_bytes) as url,
+        pytest.raises(WebhookError, match=r"^It did not answer within 0\.3 seconds\.$"),
+    ):
+        post(url=url.replace("http:", f"{scheme}:"), body=b"", headers=HEADERS)
+
+
+def test_many_addresses_that_are_silent_share_one_time(monkeypatch):
+    addresses = [f"93.184.216.{number}" for number in range(1, 21)]
+    resolve_to(monkeypatch, *addresses)
+    now, tried = [0.0], []
+
+    def silent(address: tuple[str, int], timeout: float) -> None:
+        tried.append((address[0], timeout))
+        now[0] += timeout
+        raise TimeoutError
+
+    monkeypatch.setattr(webhooks.socket, "create_connection", silent)
+    monkeypatch.setattr(webhooks, "monotonic", lambda: now[0])
+    monkeypatch.setattr(webhooks, "TOTAL_SECONDS", 12)
+    with pytest.raises(WebhookError, match=r"^It did not answer within 12 seconds\.$"):
+        post(url="https://hooks.example.org/", body=b"", headers=HEADERS)
+    assert tried == [("93.184.216.1", 5), ("93.184.216.2", 5), ("93.184.216.3", 2)]
+
+
 def test_a_receiver_without_a_good_certificate_gets_nothing(private_allowed):
     with receiving() as receiver, pytest.raises(WebhookError, match="TLS"):
         post(url=receiver.url.replace("http:", "https:"), body=b"secret", headers=HEADERS)
@@ -155,6 +194,12 @@ def test_a_receiver_without_a_good_certificate_gets_nothing(private_allowed):
         "ff02::1",
         "::ffff:10.0.0.1",
         "2002:7f00:1::",
+        "fec0::1",
+        "64:ff9b::7f00:1",
+        "64:ff9b::a00:1",
+        "64:ff9b:1::1",
+        "192.88.99.1",
+        "2002:c058:6301::",
     ],
 )
 def test_a_name_that_leads_into_a_private_network_is_refused_before_anything_is_sent(
