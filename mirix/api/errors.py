@@ -103,7 +103,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer for faults outside the API's views; Django has logged the traceback."""
-    if request.path.startswith(PAGES):
+    if request.path_info.startswith(PAGES):
         return defaults.server_error(request)
     return JsonResponse(INTERNAL, status=500, json_dumps_params=COMPACT)
 
@@ -116,6 +116,6 @@ def _json_or(
     status_code: int,
 ) -> HttpResponse:
     """Answer programs in JSON and people, under the admin, with Django's page."""
-    if request.path.startswith(PAGES):
+    if request.path_info.startswith(PAGES):
         return page(request, exception)
     return JsonResponse(answer, status=status_code, json_dumps_params=COMPACT)

@@ -22,7 +22,7 @@ def locked_out(
     """Answer 429 with Retry-After: programs in JSON, people under the admin with a page."""
     answer = (
         render(request, "429.html", status=429)
-        if request.path.startswith(PAGES)
+        if request.path_info.startswith(PAGES)
         else JsonResponse(TOO_MANY, status=429, json_dumps_params=COMPACT)
     )
     answer["Retry-After"] = str(_seconds_left(request, credentials))

@@ -33,7 +33,7 @@ def visible_organizations(request: HttpRequest) -> Organizations:
     Under the admin it is the session that says who asks, everywhere else the credential that the API has
     checked: a session opens nothing there.
     """
-    if request.path.startswith(ADMIN):
+    if request.path_info.startswith(ADMIN):
         ids = organization_ids(request)
         return None if ids is None else frozenset(ids)
     caller = getattr(request, "auth", None)

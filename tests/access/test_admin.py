@@ -228,3 +228,22 @@ def test_a_post_from_elsewhere_is_refused(world: World, page: str):
     answer = strict.post(path_of(world, page), forms_of(world).get(page, {}))
     assert answer.status_code in (403, 405)
     assert everything() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind"),
+    [
+        ("/admin/tenants/client/", 200, "text/html"),
+        ("/admin/skills/skill/", 200, "text/html"),
+        ("/admin/v1/skills", 404, "text/html"),
+        ("/v1/skills", 401, "application/json"),
+        ("/nowhere", 404, "application/json"),
+    ],
+)
+def test_it_may_be_served_below_a_path(world: World, path: str, status: int, kind: str):
+    client = Client(raise_request_exception=False)
+    client.cookies["sessionid"] = world.cookies["administrator"]
+
+    answer = client.get(path, SCRIPT_NAME="/below")
+
+    assert (answer.status_code, answer["Content-Type"].partition(";")[0]) == (status, kind)

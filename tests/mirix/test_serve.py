@@ -18,6 +18,7 @@ import pytest
 from tests.mirix.states import SOAK, State, wait_until
 
 pytestmark = pytest.mark.processes
+CHUNKED = b"Host: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class Served:
@@ -33,10 +34,10 @@ class Served:
         assert address, ready
         self.port = int(address[1])
 
-    def get(self, path: str) -> tuple[int, bytes]:
+    def get(self, path: str, **headers: str) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
@@ -142,6 +143,11 @@ def test_what_the_web_server_refuses_itself_is_json(serve: Callable[..., Served]
         "no version": (b"GET /health HTTP/9.9\r\n\r\n", 400),
         "no request": ("\u00e9\r\n\r\n".encode(), 400),
         "a header without a name": (b"GET /health HTTP/1.1\r\n: x\r\n\r\n", 400),
+        "a NUL in a header": (b"GET /health HTTP/1.1\r\nX-API-Key: a\0b\r\n\r\n", 400),
+        "a path of raw UTF-8": ("GET /v1/skills/\u00e9 HTTP/1.1\r\n\r\n".encode(), 400),
+        "a method in small letters": (b"get /health HTTP/1.1\r\n\r\n", 400),
+        "a length that is none": (b"POST /auth/token HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
+        "a chunk that is none": (b"POST /nowhere HTTP/1.1\r\n" + CHUNKED + b"zz\r\n", 400),
     }
     for name, (sent, status) in cases.items():
         with socket.create_connection(("127.0.0.1", served.port), timeout=30) as client:
@@ -151,6 +157,12 @@ def test_what_the_web_server_refuses_itself_is_json(serve: Callable[..., Served]
             assert (answer.status, answer.getheader("Content-Type")) == (status, "application/json"), name
             assert list(json.loads(answer.read())) == ["detail"], name
     assert served.get("/health")[0] == 200
+
+
+def test_no_header_moves_it_below_a_path(serve: Callable[..., Served]):
+    served = serve()
+    assert served.get("/x/health", SCRIPT_NAME="/x") == (404, b'{"detail":"Not found."}')
+    assert served.get("/health", SCRIPT_NAME="/x", PATH_INFO="/x")[0] == 200
 
 
 def test_a_port_in_use_is_one_line(migrated_state: State):

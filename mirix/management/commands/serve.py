@@ -144,6 +144,8 @@ def web_server(descriptor: int) -> list[str]:
         *("--log-level", "warning", "--no-control-socket"),
         # A question of 2,000 characters of Chinese is a line of 18,000 bytes.
         *("--limit-request-line", "0"),
+        # No header says under which path we are, nor who has logged in.
+        *("--forwarder-headers", ""),
     ]
 
 
