@@ -165,6 +165,18 @@ def test_no_header_moves_it_below_a_path(serve: Callable[..., Served]):
     assert served.get("/health", SCRIPT_NAME="/x", PATH_INFO="/x")[0] == 200
 
 
+def test_links_lead_to_the_port_that_it_listens_on(serve: Callable[..., Served], migrated_state: State):
+    served = serve()
+    for word in ("mirix.wsgi", "worker"):
+        wait_until(lambda word=word: served.child(word))
+        done = migrated_state.run(
+            "-c",
+            "from django.conf import settings; print(settings.MIRIX_PUBLIC_URL)",
+            env=served.child(word).environ(),
+        )
+        assert done.stdout == f"http://127.0.0.1:{served.port}\n"
+
+
 def test_a_port_in_use_is_one_line(migrated_state: State):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

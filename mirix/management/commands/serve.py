@@ -93,6 +93,7 @@ class Command(MigrationsRequired):
         with listen(options["host"], options["port"]) as listener:
             connections.close_all()
             port = listener.getsockname()[1]
+            os.environ["MIRIX_PORT"] = str(port)  # by which the children know where people reach us
             children: list[Child] = []
             try:
                 children.append(Child("web server", web_server(listener.fileno()), keep=(listener.fileno(),)))
