@@ -6,6 +6,20 @@ import json
 import socket
 
 from gunicorn import util
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+
+from mirix.logs import LineFormatter
+
+
+class Log(Logger):
+    """Gunicorn's log; what it says about a request that it refuses holds no credential."""
+
+    def setup(self, cfg: Config) -> None:
+        """Take our lines."""
+        super().setup(cfg)
+        for handler in self.error_log.handlers:
+            handler.setFormatter(LineFormatter(self.error_fmt, self.datefmt))
 
 
 def answer_in_json() -> None:

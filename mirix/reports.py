@@ -6,7 +6,6 @@ in the text of an exception. Here whatever looks like one of our keys or tokens 
 
 from __future__ import annotations
 
-import re
 from collections.abc import ItemsView
 from typing import Any
 
@@ -14,8 +13,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
 
-SECRET = re.compile(r"mx_[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
-HIDDEN = SafeExceptionReporterFilter.cleansed_substitute
+from mirix.logs import HIDDEN, SECRET
 
 
 class SecretFilter(SafeExceptionReporterFilter):

@@ -261,7 +261,12 @@ _LOG_LEVEL = env.choice("MIRIX_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "line": {
+            "()": "mirix.logs.LineFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        }
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": _LOG_LEVEL},
     "loggers": {"procrastinate": {"level": "WARNING"}},

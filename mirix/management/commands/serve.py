@@ -143,6 +143,7 @@ def web_server(descriptor: int) -> list[str]:
         *(sys.executable, "-m", "gunicorn", "mirix.wsgi", "--bind", f"fd://{descriptor}"),
         *("--worker-class", "gthread", "--threads", "8", "--graceful-timeout", "10"),
         *("--log-level", "warning", "--no-control-socket"),
+        *("--logger-class", "mirix.refusals.Log"),
         # A question of 2,000 characters of Chinese is a line of 18,000 bytes.
         *("--limit-request-line", "0"),
         # No header says under which path we are, nor who has logged in.
