@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.views.decorators.debug import sensitive_variables
 from procrastinate.contrib.django.admin import ProcrastinateEventInline, ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 from rest_framework_simplejwt.token_blacklist.admin import BlacklistedToken, OutstandingToken
@@ -21,6 +25,8 @@ from mirix.admin_base import (
     UserCreationForm,
     display,
 )
+from mirix.admin_forms import actor_of
+from mirix.tenants import logins
 
 admin.site.unregister([User, Group, ProcrastinateJob])
 admin.site.unregister([BlacklistedToken, OutstandingToken])  # ids alone: nothing there is for people
@@ -44,13 +50,27 @@ class SuperuserAdmin(TitledAdmin):
         return super().history_view(request, object_id, extra_context)
 
 
+class LoginForm(UserChangeForm):
+    """A login; it says what the service will refuse."""
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse to switch the last administrator of an organization off."""
+        values: dict[str, Any] = super().clean()
+        if not (values.get("is_active") and values.get("is_staff")):
+            logins.require_other_administrators(user=self.instance)
+        return values
+
+
 @admin.register(User)
 class UserAdmin(SuperuserAdmin, DjangoUserAdmin):
-    """People who log in; what they may do in an organization is their membership there."""
+    """People who log in; what they may do in an organization is their membership there.
+
+    A login that is a member somewhere is not deleted: its memberships have to be removed first.
+    """
 
     list_title = "Logins"
     add_title = "Add login"
-    form = UserChangeForm
+    form = LoginForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
@@ -65,6 +85,34 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin):
     # The theme's own has no field, and stands before Django's.
     add_fieldsets = ((None, {"fields": ("username", "usable_password", "password1", "password2")}),)
     readonly_fields = ("last_login", "date_joined")
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Store it by the service, which leaves a trail."""
+        logins.save_login(user=obj, actor=actor_of(request))
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        """Delete it by the service, which leaves a trail."""
+        logins.delete_login(user=obj, actor=actor_of(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet) -> None:
+        """Delete each by the service."""
+        for user in queryset:
+            self.delete_model(request, user)
+
+    @sensitive_variables()
+    def user_change_password(
+        self,
+        request: HttpRequest,
+        id: str,  # noqa: A002 Django's name
+        form_url: str = "",
+    ) -> HttpResponse:
+        """Set the password of somebody, which leaves a trail."""
+        with transaction.atomic():
+            before = self.get_object(request, unquote(id))
+            response = super().user_change_password(request, id, form_url)
+            if before is not None:
+                logins.record_changes(before=before, actor=actor_of(request))
+        return response
 
 
 STATUS_COLOURS = {"Todo": "info", "Doing": "info", "Succeeded": "success", "Failed": "danger"}

@@ -40,6 +40,17 @@ class Act(models.TextChoices):
     MEMBER_ADDED = "member.added", "Member added"
     ROLE_CHANGED = "member.role_changed", "Role changed"
     MEMBER_REMOVED = "member.removed", "Member removed"
+    LOGIN_CREATED = "login.created", "Login made"
+    LOGIN_RENAMED = "login.renamed", "Login renamed"
+    LOGIN_SWITCHED_OFF = "login.switched_off", "Login switched off"
+    LOGIN_SWITCHED_ON = "login.switched_on", "Login switched on"
+    LOGIN_DELETED = "login.deleted", "Login deleted"
+    EMAIL_CHANGED = "login.email_changed", "E-mail address changed"
+    PASSWORD_SET = "login.password_set", "Password set"
+    STAFF_GRANTED = "login.staff_granted", "Admin opened to a login"
+    STAFF_REVOKED = "login.staff_revoked", "Admin closed to a login"
+    SUPERUSER_GRANTED = "login.superuser_granted", "Made a superuser"
+    SUPERUSER_REVOKED = "login.superuser_revoked", "No superuser any more"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +89,16 @@ SYSTEM = Actor(kind=ActorKind.SYSTEM, name="mirix")
 
 def record(
     *,
-    organization: Organization,
+    organization: Organization | None,
     actor: Actor,
     action: Act,
     target: models.Model,
     details: Mapping[str, Any] | None = None,
 ) -> AuditEvent:
-    """Write one event, in the caller's transaction; `details` are plain JSON values without a secret."""
+    """Write one event, in the caller's transaction; `details` are plain JSON values without a secret.
+
+    An act on a login that is a member of no organization belongs to none.
+    """
     return AuditEvent.objects.create(
         organization=organization,
         actor_kind=actor.kind,

@@ -1,7 +1,8 @@
 """Who may log in to an organization, and as what.
 
 An organization that has an administrator keeps one: the last can neither be removed nor given another role,
-by nobody, so that nobody locks an organization by mistake. Add another administrator first.
+nor the login be switched off (`logins`), by nobody, so that nobody locks an organization by mistake. Add
+another administrator first.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ def set_membership(
     """
     if role not in Role.values:
         raise ValidationError({"role": [f"Must be one of {', '.join(Role.values)}."]})
-    _lock(organization)
+    lock(organization)
     membership = Membership.objects.for_organization(organization).filter(user=user).first()
     is_new = membership is None
     if membership is None:
         membership = Membership.objects.create(organization=organization, user=user, role=role)
         _record(membership, actor, Act.MEMBER_ADDED)
     elif membership.role != role:
-        _keep_an_administrator(membership, error_field="role")
+        keep_an_administrator(membership, error_field="role")
         before, membership.role = membership.role, role
         membership.save(update_fields=["role"])
         _record(membership, actor, Act.ROLE_CHANGED, before=before)
@@ -60,7 +61,7 @@ def add_existing_member(
     field, where nobody or more than one fits, and for somebody who is a member already.
     """
     user = _find_login(clean_text(name).strip(), known_in)
-    _lock(organization)
+    lock(organization)
     if Membership.objects.for_organization(organization).filter(user=user).exists():
         raise ValidationError({"username": ["They are a member already; change their role instead."]})
     membership, _ = set_membership(organization=organization, user=user, role=role, actor=actor)
@@ -94,6 +95,8 @@ def add_new_member(
     user.set_password(password)
     user.full_clean()
     user.save()
+    details = {"username": user.get_username()}
+    record(organization=organization, actor=actor, action=Act.LOGIN_CREATED, target=user, details=details)
     membership, _ = set_membership(organization=organization, user=user, role=role, actor=actor)
     return membership, password
 
@@ -104,27 +107,27 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
 
     Raises `ValidationError` for the last administrator. Whoever was removed already stays so.
     """
-    _lock(membership.organization)
+    lock(membership.organization)
     members = Membership.objects.with_organization_of(membership).select_related("user", "organization")
     current = members.filter(pk=membership.pk).first()
     if current is None:
         return
-    _keep_an_administrator(current)
+    keep_an_administrator(current)
     _record(current, actor, Act.MEMBER_REMOVED)
     current.delete()
 
 
-def _lock(organization: Organization) -> None:
+def lock(organization: Organization) -> None:
     """Let one at a time change who is in an organization: two administrators might remove each other."""
     Organization.objects.for_organization(organization).select_for_update(no_key=True).get()
 
 
-def _keep_an_administrator(membership: Membership, error_field: str = "") -> None:
+def keep_an_administrator(membership: Membership, error_field: str = "") -> None:
     """Raise `ValidationError` where the organization has no other administrator than this one."""
     if membership.role != Role.ADMINISTRATOR:
         return
     administrators = Membership.objects.with_organization_of(membership).filter(
-        role=Role.ADMINISTRATOR, user__is_active=True
+        role=Role.ADMINISTRATOR, user__is_active=True, user__is_staff=True
     )
     if not administrators.exclude(pk=membership.pk).exists():
         raise ValidationError({error_field: [LAST_ADMINISTRATOR]} if error_field else LAST_ADMINISTRATOR)

@@ -283,13 +283,19 @@ class AuditEvent(TenantModel):
 
     Append-only, which the database enforces: a row never changes, and goes with its organization only. It
     names who acted by value, so that it stays readable when the person is gone. No secret, no personal text.
+    What was done to a login that is a member of no organization belongs to none, and superusers read it.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("audit"), editable=False)
     # The database's own constraint cascades (see the migration): Django would delete row by row, and the
     # rule that rows stay would stop it.
     organization = models.ForeignKey(
-        Organization, on_delete=models.DO_NOTHING, db_constraint=False, related_name="audit_events"
+        Organization,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        related_name="audit_events",
+        null=True,
+        blank=True,
     )
     actor_kind = models.CharField("kind of actor", max_length=8, choices=ActorKind.choices)
     actor_id = models.CharField(max_length=128, blank=True)

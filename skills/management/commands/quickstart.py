@@ -19,6 +19,7 @@ from mirix.commands import DataCommand, whole
 from mirix.tenants.audit import Actor
 from mirix.tenants.commands import create_missing
 from mirix.tenants.keys import create_api_key
+from mirix.tenants.logins import save_login
 from mirix.tenants.models import ApiKey, Client
 from mirix.tenants.owners import Owner
 from skills import demo
@@ -74,7 +75,9 @@ class Command(DataCommand):
         if User.objects.filter(username="admin").exists():
             return ""
         password = secrets.token_urlsafe(12)
-        User.objects.create_superuser("admin", password=password)
+        user = User(username="admin", is_staff=True, is_superuser=True)
+        user.set_password(password)
+        save_login(user=user, actor=Actor.operator())
         return password
 
     @transaction.atomic

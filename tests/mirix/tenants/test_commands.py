@@ -127,10 +127,28 @@ def test_commands_are_in_the_audit_trail_and_keys_are_not():
     assert sorted(AuditEvent.objects.values_list("action", "actor_kind")) == [
         ("api_key.created", "command"),
         ("client.created", "command"),
+        ("login.created", "command"),
         ("member.added", "command"),
         ("organization.created", "command"),
     ]
     assert key not in str(list(AuditEvent.objects.values()))
+
+
+def test_djangos_commands_for_logins_leave_a_trail_too(monkeypatch):
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "Zebra!2993x")
+    run("createsuperuser", "--no-input", "--username", "root", "--email", "root@example.org")
+    run("add_member", "--organization", "Acme", "rita")
+    monkeypatch.setattr("getpass.getpass", lambda prompt: "Zebra!2993x")
+    run("changepassword", "rita")
+
+    assert authenticate(username="root", password="Zebra!2993x").is_superuser
+    assert authenticate(username="rita", password="Zebra!2993x")
+    lines = run("audit")[0].splitlines()
+    assert [line.split()[2] for line in lines] == ["login.superuser_granted", "login.created"]
+    assert all("username=root" in line for line in lines)
+    assert "login.password_set" in run("audit", "--organization", "Acme")[0]
+    with pytest.raises(CommandError, match="does not exist"):
+        run("changepassword", "nobody")
 
 
 def test_revoke_api_key_refuses_an_unknown_organization():

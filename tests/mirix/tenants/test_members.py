@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 
 from mirix.tenants.audit import Actor
+from mirix.tenants.logins import delete_login, save_login
 from mirix.tenants.members import add_new_member, remove_member, set_membership
 from mirix.tenants.models import AuditEvent, Membership
 from tests.factories import make_member, make_organization
@@ -57,7 +58,8 @@ def test_a_new_member_logs_in_with_the_password_that_was_returned(owner):
     user = authenticate(username="bob", password=password)
     assert user == membership.user
     assert (user.email, user.is_staff, user.is_superuser) == ("bob@example.org", True, False)
-    assert password not in str(AuditEvent.objects.values().get())
+    assert sorted(AuditEvent.objects.values_list("action", flat=True)) == ["login.created", "member.added"]
+    assert password not in str(AuditEvent.objects.values())
 
 
 @pytest.mark.parametrize(
@@ -134,3 +136,42 @@ def test_two_administrators_who_remove_each_other_at_once_leave_one(owner):
         thread.join()
     assert len(refused) == 1
     assert Membership.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_last_administrators_who_are_switched_off_at_once_leave_one(owner):
+    users = [make_member(owner.organization, "administrator") for _ in range(2)]
+    barrier = threading.Barrier(2)
+    refused = []
+
+    def switch_off(user: User) -> None:
+        try:
+            user.is_active = False
+            barrier.wait()
+            save_login(user=user, actor=RITA)
+        except ValidationError as error:
+            refused.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=switch_off, args=(user,)) for user in users]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 1
+    assert User.objects.filter(is_active=True).count() == 1
+
+
+def test_the_login_of_the_last_administrator_is_not_deleted(owner):
+    ada = make_member(owner.organization, "administrator", username="ada")
+    with pytest.raises(ValidationError, match="last administrator"):
+        delete_login(user=ada, actor=RITA)
+    assert User.objects.filter(pk=ada.pk).exists()
+    assert not AuditEvent.objects.exists()
+
+    make_member(owner.organization, "administrator")
+    delete_login(user=ada, actor=RITA)
+    assert not User.objects.filter(username="ada").exists()
+    event = AuditEvent.objects.get()
+    assert (event.action, event.organization) == ("login.deleted", owner.organization)

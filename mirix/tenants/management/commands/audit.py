@@ -18,14 +18,22 @@ class Command(OrganizationCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take the organization and how many events."""
-        super().add_arguments(parser)
+        parser.add_argument(
+            "--organization",
+            metavar="NAME",
+            help="name or id; omitted: what was done to logins that are members of none",
+        )
         parser.add_argument(
             "--limit", type=whole(low=1, high=MAX_LISTED), default=50, metavar="N", help="default: 50"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """List the events."""
-        events = AuditEvent.objects.for_organization(self.organization(options))
+        events = (
+            AuditEvent.objects.for_organization(self.organization(options))
+            if options["organization"]
+            else AuditEvent.objects.filter(organization=None)
+        )
         fields = ("created_at", "action", "actor_kind", "actor_id", "actor_name", "target_id", "details")
         rows = list(events.order_by("-created_at", "-pk").values("id", *fields)[: options["limit"]])
         self.answer(rows, "\n".join(map(_line, rows)) or "Nothing was done yet.")
