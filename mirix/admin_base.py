@@ -16,6 +16,7 @@ from django.contrib.admin.exceptions import DisallowedModelAdminLookup, Disallow
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.contrib.auth import authenticate
+from django.contrib.auth.models import User
 from django.contrib.auth.views import PasswordChangeView
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.paginator import Paginator
@@ -42,6 +43,8 @@ from unfold.views import ChangeList as ThemedChangeList
 
 from mirix.revealing import reveal
 from mirix.templatetags.mirix_admin import coded
+from mirix.tenants.audit import Actor
+from mirix.tenants.logins import save_login
 from mirix.tenants.models import Organization
 from mirix.tenants.querysets import organization_id_of
 from mirix.tenants.requests import organization_ids, roles
@@ -116,6 +119,12 @@ class OwnPasswordForm(AdminOwnPasswordChangeForm):
         if authenticate(self.request, username=name, password=password) is None:
             raise ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
         return password
+
+    def save(self, commit: bool = True) -> User:
+        """Store the new password by the service, which leaves a trail."""
+        user = self.user
+        user.set_password(self.cleaned_data["new_password1"])
+        return save_login(user=user, actor=Actor.of_user(user))
 
 
 class AdminSite(UnfoldAdminSite):

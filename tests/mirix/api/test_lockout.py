@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from mirix.tenants.models import AuditEvent
 from tests.factories import make_member, make_organization
 
 pytestmark = pytest.mark.django_db
@@ -80,6 +81,25 @@ def test_the_admin_shows_a_page(member):
     assert login("right horse battery").status_code == 429
     assert token("right horse battery").status_code == 429, "one count for both doors"
     assert login("right horse battery", address=THERE).status_code == 302
+
+
+def new_password(browser: Client, old: str):
+    passwords = dict.fromkeys(("new_password1", "new_password2"), "Zebra!2993x")
+    return browser.post("/admin/password_change/", {"old_password": old, **passwords})
+
+
+def test_a_new_password_of_ones_own_is_set_and_leaves_a_trail(member):
+    browser = Client(REMOTE_ADDR=HERE)
+    browser.force_login(member, "django.contrib.auth.backends.ModelBackend")
+
+    assert new_password(browser, "wrong").status_code == 200
+    assert new_password(browser, "right horse battery").status_code == 302
+    assert browser.get("/admin/").status_code == 200, "the session goes on"
+    member.refresh_from_db()
+    assert member.check_password("Zebra!2993x")
+    event = AuditEvent.objects.get()
+    assert (event.action, event.actor_name) == ("login.password_set", "rita")
+    assert event.organization == member.memberships.get().organization
 
 
 def test_a_good_login_clears_the_count(member):
