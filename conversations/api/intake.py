@@ -8,6 +8,7 @@ from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 
+from conversations.api.examples import LEDGER
 from conversations.api.memory import TurnsReportSerializer
 from conversations.intake import reason_of
 from conversations.models import IntakeRecord, IntakeState
@@ -80,6 +81,7 @@ class IntakeFilter(filters.FilterSet):
         tags=["intake"],
         summary="One accepted request",
         description="By its id, whichever end user of the organization it is for.",
+        examples=LEDGER,
     ),
 )
 class IntakeViewSet(ReadOnlyModelViewSet):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from conversations.api.examples import ADDED, ADDED_SYNC, REQUESTS
 from conversations.api.fields import IgnoredField, MessagesField, ObjectField, SessionIdField, StrictBody
 from conversations.api.owners import USER_ID, owner_to_write
 from conversations.envelope import Envelope, checked
@@ -25,62 +26,14 @@ from mirix.text import clean_text
 MAX_KEY_CHARS = 255
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
-EXAMPLE_CALL = {
-    "id": "call_1",
-    "type": "function",
-    "function": {"name": "get_order", "arguments": '{"order_id": "A-17"}'},
-}
-EXAMPLE_REQUEST = {
-    "session_id": "support-2026-03-01-17",
-    "user_id": "desk-4",
-    "filter_tags": {"project": "returns"},
-    "messages": [
-        {"role": "system", "content": "You help customers with their orders."},
-        {"role": "user", "content": "Where is my order A-17?"},
-        {"role": "assistant", "content": None, "tool_calls": [EXAMPLE_CALL]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "Error: order not found"},
-    ],
-}
-EXAMPLE_TURNS = {
-    "stored": 3,
-    "truncated": 0,
-    "duplicate": 0,
-    "skipped": [{"index": 0, "reason": "system message"}],
-    "omitted": {},
-    "roles": {"user": 1, "assistant": 1, "tool": 1},
-}
-EXAMPLE_ANSWER = {
-    "success": True,
-    "message": "Accepted. 3 turns stored.",
-    "status": "processed",
-    "message_count": 4,
-    "intake_id": "intake-019a2b3c4d5e7f8a9b0c1d",
-    "session": {"session_id": "support-2026-03-01-17", "state": "open", "turn_count": 9},
-    "turns": EXAMPLE_TURNS,
-}
-EXAMPLE_QUEUED = EXAMPLE_ANSWER | {
-    "message": "Accepted. The turns are stored by the worker.",
-    "status": "queued",
-    "turns": None,
-}
-EXAMPLE_MISSED = EXAMPLE_ANSWER | {
-    "message": "Accepted. The turns could not be stored; the request is kept and can be replayed.",
-    "session": {
-        "session_id": "support-2026-03-01-17",
-        "state": "missed",
-        "reason": "storing the turns failed (DataError)",
-    },
-    "turns": None,
-}
-
 
 class AddRequest(StrictBody):
-    """Messages of one session, in the OpenAI chat shape."""
+    """Messages of one session, in any shape that agents write; the examples have one of each family."""
 
     messages = MessagesField(
-        help_text="Messages with `role` and `content`, `tool_calls` or the older `function_call`; results of "
-        "tools with the role `tool` or `function`. An `id` in a message makes it be stored once. Whatever is "
-        "no turn is reported by its index."
+        help_text="Messages as your framework has them; the examples show every family of shapes, and one "
+        "request may mix them. An `id` in a message makes it be stored once. Whatever is no turn is reported "
+        "by its index."
     )
     session_id = SessionIdField(
         required=False,
@@ -194,7 +147,6 @@ PARAMETERS = [
         "and changes nothing; another request under it is a conflict.",
     ),
 ]
-REQUEST_EXAMPLE = OpenApiExample("A tool call that failed", EXAMPLE_REQUEST, request_only=True)
 REFUSALS = {
     400: OpenApiResponse(description="Invalid, naming the field."),
     409: OpenApiResponse(description="The idempotency key belongs to another request."),
@@ -243,11 +195,7 @@ class AddSyncView(_AddView):
         parameters=PARAMETERS,
         request=AddRequest,
         responses={200: AddAnswer, **REFUSALS},
-        examples=[
-            REQUEST_EXAMPLE,
-            OpenApiExample("Stored", EXAMPLE_ANSWER, response_only=True, status_codes=["200"]),
-            OpenApiExample("Missed", EXAMPLE_MISSED, response_only=True, status_codes=["200"]),
-        ],
+        examples=[*REQUESTS, *ADDED_SYNC],
     )
     def post(self, request: Request) -> Response:
         """Answer what became of every message."""
@@ -267,10 +215,7 @@ class AddView(_AddView):
         parameters=PARAMETERS,
         request=AddRequest,
         responses={200: AddAnswer, **REFUSALS},
-        examples=[
-            REQUEST_EXAMPLE,
-            OpenApiExample("Queued", EXAMPLE_QUEUED, response_only=True, status_codes=["200"]),
-        ],
+        examples=[*REQUESTS, *ADDED],
     )
     def post(self, request: Request) -> Response:
         """Answer that the request is kept."""
