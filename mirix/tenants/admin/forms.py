@@ -159,7 +159,11 @@ def _days(label: str, help_text: str) -> forms.IntegerField:
 
 
 class SettingsForm(ServiceForm):
-    """What an organization chooses for itself; empty is the installation's setting, which the form names."""
+    """What an organization chooses for itself; empty is the installation's setting, which the form names.
+
+    The page sends along what it showed, so that saving it changes what was changed in it, and takes back
+    nothing that somebody else has chosen in the meantime.
+    """
 
     marks_optional = False
     SECTIONS = (
@@ -218,6 +222,8 @@ class SettingsForm(ServiceForm):
     def __init__(self, data: Any = None, *, chosen: OrganizationSettings, inherited: Effective) -> None:
         initial = {name: getattr(chosen, name) for name in self.base_fields}
         super().__init__(data, initial=initial | {"redact_on_intake": _switch(chosen.redact_on_intake)})
+        for name, field in self.fields.items():
+            field.show_hidden_initial = data is not None and self.add_initial_prefix(name) in data
         inherit = "As the installation: "
         self._offer(
             "review_policy",
@@ -232,6 +238,16 @@ class SettingsForm(ServiceForm):
         for name, field in self.fields.items():
             if isinstance(field, forms.IntegerField):
                 field.widget.attrs["placeholder"] = f"As the installation: {getattr(inherited, name)}"
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Return the valid values that differ from those that the page showed."""
+        return {name: self.cleaned_data[name] for name in self.changed_data}
+
+    @property
+    def shown(self) -> list[str]:
+        """Return hidden inputs that hold what the page shows at first."""
+        return [self[name].as_hidden(only_initial=True) for name in self.fields]
 
     @property
     def sections(self) -> list[tuple[str, str, list[forms.BoundField]]]:

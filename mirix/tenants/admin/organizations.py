@@ -159,7 +159,7 @@ class OrganizationAdmin(ManagedAdmin):
 
         def save(form: SettingsForm) -> HttpResponse:
             _, secret = change_settings(
-                organization=organization, changes=form.cleaned_data, actor=actor_of(request)
+                organization=organization, changes=form.changes, actor=actor_of(request)
             )
             if form.changed_data:
                 self.log_change(request, organization, [{"changed": {"fields": sorted(form.changed_data)}}])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import threading
+from html.parser import HTMLParser
 
-from mirix.tenants.models import Client, OrganizationSettings
+import pytest
+from django.db import connection
+
+from mirix.tenants.models import AuditEvent, Client, OrganizationSettings
 from mirix.tenants.selectors import effective
 from tests.factories import make_client, make_key, make_member, make_organization
 from tests.mirix.tenants.admin.people import member, stored, superuser, url
@@ -74,6 +78,93 @@ def test_settings_are_chosen_and_given_back(owner, browser):
     assert save(browser, owner).status_code == 302
     assert effective(owner.organization).raw_retention_days == 30
     assert not OrganizationSettings.objects.get().email_digest
+
+
+class Inputs(HTMLParser):
+    """What a browser sends of the forms of a page as it is."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.values: dict[str, str] = {}
+        self.select = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "input" and given.get("type") != "checkbox":
+            self.values[given["name"]] = given.get("value", "")
+        if tag == "input" and "checked" in given:
+            self.values[given["name"]] = "on"
+        if tag == "select":
+            self.select = given["name"]
+        if tag == "option" and "selected" in given:
+            self.values[self.select] = given["value"]
+
+
+def settings_page(browser, owner) -> dict[str, str]:
+    html = browser.get(url("organization_settings", owner.organization.pk)).content.decode()
+    return Inputs(html[html.index("<form") :]).values
+
+
+def test_a_settings_page_that_was_opened_before_takes_nothing_back(owner, browser):
+    """Two administrators open the page; each saves what they changed on it."""
+    save(browser, owner, review_policy="automatic", email_digest="on", search_log_retention_days="9")
+    first, second = settings_page(browser, owner), settings_page(member(owner.organization), owner)
+    assert first["initial-review_policy"] == "automatic"
+    del first["email_digest"]
+    save(browser, owner, **first | {"review_policy": "required", "search_log_retention_days": ""})
+    before = AuditEvent.objects.count()
+    assert save(browser, owner, **second | {"raw_retention_days": "-1"}).status_code == 400
+    assert save(browser, owner, **second | {"raw_retention_days": "7"}).status_code == 302
+
+    chosen = OrganizationSettings.objects.get()
+    assert (chosen.review_policy, chosen.email_digest, chosen.search_log_retention_days) == (
+        "required",
+        False,
+        None,
+    )
+    assert chosen.raw_retention_days == 7
+    assert AuditEvent.objects.count() == before + 1
+    assert AuditEvent.objects.latest("created_at").details == {"raw_retention_days": [None, 7]}
+
+
+def test_a_refused_settings_page_remembers_what_it_showed_at_first(owner, browser):
+    save(browser, owner, review_policy="automatic")
+    sent = settings_page(browser, owner) | {"review_policy": "required", "raw_retention_days": "-1"}
+    refused = save(browser, owner, **sent).content.decode()
+    again = Inputs(refused[refused.index("<form") :]).values
+    assert (again["initial-review_policy"], again["review_policy"]) == ("automatic", "required")
+    assert save(browser, owner, **again | {"raw_retention_days": "7"}).status_code == 302
+    assert effective(owner.organization).review_policy == "required"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_administrators_who_save_settings_at_once_both_have_their_way(owner):
+    fields = {"raw_retention_days": 7, "search_log_retention_days": 9}
+    pages = []
+    for name, days in fields.items():
+        browser = member(owner.organization)
+        pages.append((browser, settings_page(browser, owner) | {name: str(days)}))
+    barrier = threading.Barrier(len(pages))
+    statuses = []
+
+    def send(browser, data: dict[str, str]) -> None:
+        try:
+            barrier.wait()
+            statuses.append(save(browser, owner, **data).status_code)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=send, args=page) for page in pages]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [302, 302]
+    chosen = OrganizationSettings.objects.get()
+    assert {name: getattr(chosen, name) for name in fields} == fields
+    events = {str(event.details) for event in AuditEvent.objects.all()}
+    assert events == {str({name: [None, days]}) for name, days in fields.items()}
 
 
 @pytest.mark.parametrize(
