@@ -161,12 +161,11 @@ def _send_email(notification: Notification) -> str:
     recipients = addresses_of(organization)
     if not recipients:
         raise Undeliverable("No reviewer or administrator has an e-mail address.")
-    headers = {"Auto-Submitted": "auto-generated"}
     EmailMessage(
         subject=f"mirix: {messages.title(notification)}",
         body=messages.mail_text(notification),
-        to=recipients,
-        headers=headers,
+        bcc=recipients,  # none of them is told the addresses of the others
+        headers={"To": "undisclosed-recipients:;", "Auto-Submitted": "auto-generated"},
     ).send()
     return f"{len(recipients)} {'person' if len(recipients) == 1 else 'people'}"
 

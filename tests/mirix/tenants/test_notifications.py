@@ -91,7 +91,8 @@ def test_one_mail_goes_to_those_who_decide(owner, stranger, settings):
     assert (row.state, row.recipient, row.error, row.attempts) == ("sent", "2 people", "", 1)
     (message,) = mail.outbox
     name, pk = owner.organization.name, owner.organization.pk
-    assert message.to == ["ada@example.org", "rita@example.org"]
+    assert message.recipients() == ["ada@example.org", "rita@example.org"]
+    assert "@example.org" not in message.message().as_string(), "nobody reads the addresses of the others"
     assert message.subject == (
         f"mirix: 2 proposals to decide, 1 request not stored, 1 session given up wait in {name}"
     )
