@@ -8,11 +8,10 @@ another administrator first.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.views.decorators.debug import sensitive_variables
 
 from mirix.tenants.audit import Act, Actor, record
@@ -51,16 +50,14 @@ def set_membership(
 
 
 @transaction.atomic
-def add_existing_member(
-    *, organization: Organization, name: str, role: str, known_in: Collection[str] | None, actor: Actor
-) -> Membership:
-    """Give a role to somebody who logs in here already: `name` is their user name, exactly.
+def add_existing_member(*, organization: Organization, name: str, role: str, actor: Actor) -> Membership:
+    """Give a role to somebody who logs in here already: `name` is their user name, or their e-mail address.
 
-    Or their e-mail address, but only of people who are members of `known_in` (ids; None stands for all):
-    anybody may write any address into a login that they made elsewhere. Raises `ValidationError`, naming the
-    field, where nobody or more than one fits, and for somebody who is a member already.
+    For whoever runs the installation: an administrator of one organization would learn who belongs to others,
+    and change what these people meet when they log in. Raises `ValidationError`, naming the field, where
+    nobody or more than one fits, and for somebody who is a member already.
     """
-    user = _find_login(clean_text(name).strip(), known_in)
+    user = _find_login(clean_text(name).strip())
     lock(organization)
     if Membership.objects.for_organization(organization).filter(user=user).exists():
         raise ValidationError({"username": ["They are a member already; change their role instead."]})
@@ -68,12 +65,11 @@ def add_existing_member(
     return membership
 
 
-def _find_login(name: str, known_in: Collection[str] | None) -> User:
+def _find_login(name: str) -> User:
     active = User.objects.filter(is_active=True)
     if exact := active.filter(username=name).first():
         return exact
-    known = active if known_in is None else active.filter(memberships__organization__in=known_in)
-    found = list(known.filter(email__iexact=name).distinct()[:2]) if name else []
+    found = list(active.filter(email__iexact=name)[:2]) if name else []
     if len(found) > 1:
         raise ValidationError({"username": ["Several logins have this address; give the user name."]})
     if not found:
@@ -88,13 +84,18 @@ def add_new_member(
 ) -> tuple[Membership, str]:
     """Make a login with a random password and give it a role; return both, the password to be shown once.
 
-    Raises `ValidationError`, naming the field, for a user name or an address that Django refuses.
+    Raises `ValidationError`, naming the field, for a user name or an address that Django refuses, and for a
+    name that is taken, of which it tells no more.
     """
     password = secrets.token_urlsafe(12)
     user = User(username=clean_text(username).strip(), email=clean_text(email).strip())
     user.set_password(password)
-    user.full_clean()
-    user.save()
+    user.full_clean(validate_unique=False)
+    try:
+        with transaction.atomic():
+            user.save()
+    except IntegrityError as error:
+        raise ValidationError({"username": ["This user name is taken."]}) from error
     details = {"username": user.get_username()}
     record(organization=organization, actor=actor, action=Act.LOGIN_CREATED, target=user, details=details)
     membership, _ = set_membership(organization=organization, user=user, role=role, actor=actor)

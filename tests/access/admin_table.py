@@ -151,10 +151,25 @@ old address
   GET,POST        302     302       302       302       302            302        302
 """
 
-REMOVAL = """
+# A new member's password is shown once: by the page that makes the login.
+MEMBERS = """
+changelist
+  GET,POST        302     403       200       200       200            200        200
+change
+  GET             302     403       200       200       200            200        404
+  POST            302     403       403       403       302            302        404
 remove
   GET             302     403       403       403       200            200        404
   POST            302     403       403       403       302            302        404
+add
+  GET             302     403       403       403       200            200        200
+  POST            302     403       403       403       200            200        400
+history
+  GET,POST        302     404       200       200       200            200        404
+delete
+  GET,POST        302     403       403       403       403            403        403
+old address
+  GET,POST        302     302       302       302       302            302        302
 """
 
 # What belongs to no organization.
@@ -206,7 +221,7 @@ MODELS = {
     "tenants.notification": TRAIL,
     "tenants.client": MANAGED,
     "tenants.enduser": MANAGED,
-    "tenants.membership": MANAGED + REMOVAL,
+    "tenants.membership": MEMBERS,
     "tenants.apikey": KEYS,
     "tenants.organization": ORGANIZATIONS,
     "auth.user": LOGINS,

@@ -47,8 +47,8 @@ def forms_of(world: World) -> dict[str, dict[str, Any]]:
         "tenants.enduser add": {"organization": organization, "user_id": "another"},
         "tenants.membership add": {
             "organization": organization,
-            "login": "existing",
-            "username": "outsider",
+            "login": "new",
+            "username": "another",
             "role": "reviewer",
         },
         "tenants.membership change": {"role": "operator"},

@@ -73,7 +73,6 @@ def test_a_key_is_made_shown_once_and_rotated(owner, screen: OpenScreen):
 def test_a_new_member_logs_in_with_the_password_that_was_shown(owner, screen: OpenScreen):
     here = screen(make_member(owner.organization, "administrator", "ada"))
     here.open("/admin/tenants/membership/add/")
-    here.page.get_by_label("Make a login for them").check()
     here.page.get_by_label("User name").fill("rita")
     here.page.get_by_label("E-mail address").fill("rita@example.org")
     here.page.get_by_label("Role").select_option("reviewer")

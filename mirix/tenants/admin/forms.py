@@ -114,21 +114,20 @@ EXISTING, NEW = "existing", "new"
 
 
 class MemberForm(InOrganizationForm):
-    """A new member: somebody who logs in here already, or somebody new."""
+    """A new member: somebody new, or, where superusers add, somebody who logs in here already."""
 
     login = forms.ChoiceField(
         choices=[
-            (EXISTING, "They log in here already"),
             (NEW, "Make a login for them, with a password that is shown once"),
+            (EXISTING, "They log in here already"),
         ],
-        initial=EXISTING,
+        initial=NEW,
         widget=forms.RadioSelect,
     )
     username = forms.CharField(
         max_length=150,
         label="User name",
-        help_text="Exactly as they log in. Of people whom you share an organization with, the e-mail address "
-        "will do.",
+        help_text="What they will log in with. They get a password, which is shown once.",
     )
     email = forms.EmailField(
         required=False,
@@ -137,6 +136,18 @@ class MemberForm(InOrganizationForm):
         help_text="For a new login. Notifications go there.",
     )
     role = forms.ChoiceField(choices=Role.choices, initial=Role.REVIEWER)
+
+    def __init__(self, data: Any = None, *, may_join: bool, **of: Any) -> None:
+        super().__init__(data, **of)
+        if may_join:
+            self.fields["username"].help_text = "Of somebody who logs in already, the e-mail address will do."
+        else:
+            del self.fields["login"]
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether a login is to be made."""
+        return self.cleaned_data.get("login", NEW) == NEW
 
 
 class RoleForm(ServiceForm):

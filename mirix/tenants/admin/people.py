@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from mirix.admin_base import OrganizationFilter
 from mirix.admin_forms import ManagedAdmin, ServiceForm, actor_of, administered_ids, administers
-from mirix.tenants.admin.forms import NEW, EndUserForm, EndUserNameForm, MemberForm, RoleForm
+from mirix.tenants.admin.forms import EndUserForm, EndUserNameForm, MemberForm, RoleForm
 from mirix.tenants.members import add_existing_member, add_new_member, remove_member, set_membership
 from mirix.tenants.models import EndUser, Membership
 from mirix.tenants.services import create_end_user, rename_end_user
@@ -68,11 +68,16 @@ class MembershipAdmin(ManagedAdmin):
     list_display = ("user", "organization", "role", "created_at")
     list_filter = ("role", OrganizationFilter)
     list_select_related = ("organization", "user")
-    search_fields = ("user__username", "user__email")
+    search_fields = ("user__username",)
     ordering = ("organization", "user__username")
     empty_title = "No member yet"
     empty_text = "Reviewers decide on proposals, operators run and import, administrators do both."
     empty_command = "./run add_member USERNAME --organization ORGANIZATION --role reviewer"
+
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        """Search addresses only for who may see those of all who are listed: a list tells what it finds."""
+        listed, administered = self.allowed(request), administered_ids(request)
+        return (*self.search_fields, "user__email") if listed == administered else self.search_fields
 
     def get_urls(self) -> list[URLPattern]:
         """Add the removal."""
@@ -85,21 +90,20 @@ class MembershipAdmin(ManagedAdmin):
     def add_form(self, request: HttpRequest, data: Any) -> MemberForm:
         """Ask for the organization, the person and the role."""
         return MemberForm(
-            data, organizations=self.administered(request), chosen=request.GET.get("organization", "")
+            data,
+            organizations=self.administered(request),
+            chosen=request.GET.get("organization", ""),
+            may_join=administered_ids(request) is None,
         )
 
     @sensitive_variables("password")
-    def make(self, request: HttpRequest, form: ServiceForm) -> HttpResponse:
+    def make(self, request: HttpRequest, form: Any) -> HttpResponse:
         """Give a person the role; a new login's password is shown once."""
         values, actor = form.cleaned_data, actor_of(request)
         organization, role = values["organization"], values["role"]
-        if values["login"] != NEW:
+        if not form.is_new:
             member = add_existing_member(
-                organization=organization,
-                name=values["username"],
-                role=role,
-                known_in=administered_ids(request),
-                actor=actor,
+                organization=organization, name=values["username"], role=role, actor=actor
             )
             return self.made(request, member, f"{member.user} is a member of {organization} now.")
         member, password = add_new_member(
