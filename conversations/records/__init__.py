@@ -7,6 +7,6 @@
 from conversations.records.detection import Record
 from conversations.records.files import KNOWN_SUFFIXES, files_in
 from conversations.records.sessions import Reader, fitting_session_id
-from conversations.records.streams import Fault
+from conversations.records.values import Fault
 
 __all__ = ["KNOWN_SUFFIXES", "Fault", "Reader", "Record", "files_in", "fitting_session_id"]

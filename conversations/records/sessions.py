@@ -16,7 +16,8 @@ from conversations.extraction.hashing import canonical_hash
 from conversations.extraction.langsmith import runs_of
 from conversations.records import langsmith
 from conversations.records.detection import Broken, Element, Record, detect, moment_of, unknown
-from conversations.records.streams import Fault, Value, Values, too_large
+from conversations.records.streams import Values
+from conversations.records.values import Fault, Value, too_large
 from mirix.text import clean_json
 
 IN_MEMORY = 8_000_000

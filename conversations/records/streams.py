@@ -10,66 +10,19 @@ import codecs
 import gzip
 import io
 import json
-import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import IO, Any, cast
 
-from mirix import strict_json
-from mirix.text import shorten
+from conversations.records.documents import PIECE, Document, is_cut
+from conversations.records.values import Fault, Unreadable, Value, decode, too_large
 
 GZIP_MAGIC = b"\x1f\x8b"
-PIECE = 1 << 16
-MAX_REASON_CHARS = 300
 LINES = "JSON Lines"
 DOCUMENT = "JSON"
-SOMETHING = re.compile(r"[^ \t\r\n]")
 LOOK_AHEAD = 100
-CUT_SHORT = ("Unterminated string", "Invalid \\", "Invalid control")
 OPENERS = (b"[", b"{")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Value:
-    """One JSON value of a source, and where it begins."""
-
-    line: int
-    data: Any
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fault:
-    """What could not be read, and why; line 0 is the source as a whole."""
-
-    line: int
-    reason: str
-
-
-class Unreadable(Exception):
-    """A text that is no JSON value, and why."""
-
-
-def decode(text: bytes) -> Any:
-    """Return the one JSON value of a text; raises `Unreadable`."""
-    try:
-        return strict_json.loads(text.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"not UTF-8: {error.reason} at byte {error.start}") from error
-    except RecursionError as error:
-        raise Unreadable("nested too deeply") from error
-    except ValueError as error:
-        raise Unreadable(_not_json(error)) from error
-
-
-def _not_json(error: ValueError) -> str:
-    return f"not valid JSON: {shorten(str(error), MAX_REASON_CHARS)}"
-
-
-def too_large(limit: int) -> str:
-    """Return the reason for what is beyond the limit."""
-    return f"larger than {limit / 1_000_000:g} MB, the limit for one session"
 
 
 def unpacked(stream: IO[bytes]) -> IO[bytes]:
@@ -129,8 +82,8 @@ class Values:
         try:
             value = decode(first)
         except Unreadable as error:
-            is_cut = isinstance(error.__cause__, json.JSONDecodeError) and _is_cut(error.__cause__)
-            return DOCUMENT if is_cut and head.startswith(OPENERS) and not _is_json(second) else LINES
+            may_go_on = isinstance(error.__cause__, json.JSONDecodeError) and is_cut(error.__cause__)
+            return DOCUMENT if may_go_on and head.startswith(OPENERS) and not _is_json(second) else LINES
         return DOCUMENT if isinstance(value, list) and not second else LINES
 
     def _first(self) -> bytes:
@@ -183,120 +136,8 @@ def _bare(line: bytes) -> bytes:
     return line.removeprefix(codecs.BOM_UTF8).strip()
 
 
-def _is_cut(error: json.JSONDecodeError) -> bool:
-    """Return whether a text is no JSON because it ends too early."""
-    return error.pos >= len(error.doc.rstrip()) or error.msg.startswith(CUT_SHORT)
-
-
 def _is_json(line: bytes) -> bool:
     try:
         return isinstance(decode(line), dict | list)
     except Unreadable:
         return False
-
-
-class Document:
-    """JSON text that comes in pieces."""
-
-    def __init__(self, piece: Callable[[int], bytes], *, limit: int, lines_before: int) -> None:
-        self._piece = piece
-        self._limit = limit
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._text = ""
-        self._at = 0
-        self._is_over = False
-        self._lines_gone = lines_before
-        self._counted = 0
-
-    @property
-    def line(self) -> int:
-        """The line that is being read."""
-        self._lines_gone += self._text.count("\n", self._counted, self._at)
-        self._counted = self._at
-        return self._lines_gone + 1
-
-    def values(self) -> Iterator[Value | Fault]:
-        """Yield the top-level values; of a top-level list its items. Raises `Unreadable`."""
-        while character := self._next():
-            if character == "[":
-                self._at += 1
-                yield from self._items()
-            else:
-                yield self._value()
-
-    def _items(self) -> Iterator[Value | Fault]:
-        while self._next() != "]":
-            yield self._value()
-            if (character := self._next()) == ",":
-                self._at += 1
-                if self._next() == "]":
-                    raise Unreadable("not valid JSON: a comma before the end of the list")
-            elif character != "]":
-                raise Unreadable("not valid JSON: expected a comma or the end of the list")
-        self._at += 1
-
-    def _next(self) -> str:
-        """Return the next character that is no white space, not yet taken; empty at the end."""
-        while True:
-            if found := SOMETHING.search(self._text, self._at):
-                self._at = found.start()
-                return found.group()
-            self._at = len(self._text)
-            self._drop_read()
-            if not self._more():
-                return ""
-
-    def _value(self) -> Value | Fault:
-        self._drop_read()
-        line, last = self.line, None
-        while True:
-            found = self._try_value()
-            if not isinstance(found, json.JSONDecodeError):
-                data, self._at, problem = found
-                return Fault(line=line, reason=problem) if problem else Value(line=line, data=data)
-            if len(self._text) - self._at > self._limit:
-                raise Unreadable(too_large(self._limit))
-            is_same = last is not None and (found.pos, found.msg) == last
-            last = (found.pos, found.msg)
-            if (is_same and not found.msg.startswith(CUT_SHORT)) or not self._more():
-                raise Unreadable(f"not valid JSON: {found.msg}")
-
-    def _try_value(self) -> tuple[Any, int, str] | json.JSONDecodeError:
-        """Return the value here, where it ends, and why it is refused; or why there is none (yet)."""
-        problem = ""
-        try:
-            try:
-                data, end = strict_json.DECODER.raw_decode(self._text, self._at)
-            except json.JSONDecodeError:
-                raise
-            except ValueError as error:  # refused, but its end can be found
-                problem = _not_json(error)
-                data, end = json.JSONDecoder().raw_decode(self._text, self._at)
-        except json.JSONDecodeError as error:
-            return error
-        except ValueError as error:  # a number that no one can hold
-            raise Unreadable(_not_json(error)) from error
-        except RecursionError as error:
-            raise Unreadable("nested too deeply") from error
-        if end == len(self._text) and not self._is_over and self._text[end - 1] not in '}]"':
-            return json.JSONDecodeError("Unterminated string or number", self._text, self._at)
-        return data, end, problem
-
-    def _drop_read(self) -> None:
-        """Forget what was read, once it is the larger part: so all copying together stays in proportion."""
-        if self._at * 2 >= len(self._text):
-            _ = self.line  # counts what goes
-            self._text = self._text[self._at :]
-            self._at = self._counted = 0
-
-    def _more(self) -> bool:
-        """Get another piece, as large as what is held; return whether there was one."""
-        if self._is_over:
-            return False
-        piece = self._piece(max(PIECE, len(self._text) - self._at))
-        self._is_over = not piece
-        try:
-            self._text += self._decoder.decode(piece, final=self._is_over)
-        except UnicodeDecodeError as error:
-            raise Unreadable(f"not UTF-8: {error.reason}") from error
-        return not self._is_over

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conversations.records.streams import DOCUMENT, LINES, Fault, Value, Values
+from conversations.records.streams import DOCUMENT, LINES, Values
+from conversations.records.values import Fault, Value
 
 JSON = st.recursive(
     st.none()
