@@ -69,6 +69,11 @@ def visible(text: str) -> str:
     return HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text).replace("\r", "\\r")
 
 
+def visible_line(text: str) -> str:
+    """Return `text` for a line on a terminal that others follow: line ends and tabs are spelled out too."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def shorten(text: str, limit: int) -> str:
     """Return one line of at most `limit` characters for titles and tables, cut at a word with `…`."""
     line = SPACE.sub(" ", text).strip()

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from mirix.tenants.audit import Act, Actor, record
 from mirix.tenants.models import ApiKey, Client, Permission
-from mirix.text import clean_text
+from mirix.text import clean_text, visible_line
 
 SECRET_BYTES = 32
 PREFIX_CHARS = 11
@@ -119,9 +119,16 @@ def _make(*, client: Client, name: str, permission: str, expires_at: datetime | 
         permission=permission,
         expires_at=expires_at,
     )
+    require_visible(row.name)
     row.full_clean()
     row.save()
     return row, key
+
+
+def require_visible(name: str) -> None:
+    """Raise `ValidationError` for a name that is not one line of characters that are seen as they are."""
+    if visible_line(name) != name:
+        raise ValidationError({"name": ["May hold no line ends and nothing that cannot be seen."]})
 
 
 def _details(row: ApiKey) -> dict[str, str]:

@@ -12,7 +12,9 @@ from __future__ import annotations
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 
+from mirix.ids import is_id
 from mirix.tenants.audit import Act, Actor, record
+from mirix.tenants.keys import require_visible
 from mirix.tenants.models import Client, EndUser, Organization
 from mirix.tenants.principal import Principal
 from mirix.text import clean_text
@@ -26,7 +28,7 @@ MAX_USER_ID = 256
 @transaction.atomic
 def create_organization(*, name: str, actor: Actor) -> Organization:
     """Make an organization. Raises `ValidationError` for a name that is blank, too long or taken."""
-    organization = Organization(name=_checked("name", name, MAX_NAME))
+    organization = Organization(name=_checked_name(name))
     _insert(organization, "name", "There is an organization of this name already.")
     record(
         organization=organization,
@@ -77,7 +79,7 @@ def rename_organization(*, organization: Organization, name: str, actor: Actor) 
 @transaction.atomic
 def create_client(*, organization: Organization, name: str, actor: Actor) -> Client:
     """Make a client. Raises `ValidationError` for a name that is blank, too long or taken there."""
-    client = Client(organization=organization, name=_checked("name", name, MAX_NAME))
+    client = Client(organization=organization, name=_checked_name(name))
     _insert(client, "name", "There is a client of this name already.")
     record(
         organization=organization,
@@ -137,7 +139,7 @@ def get_or_create_end_user(*, organization: Organization, user_id: str, name: st
 
     Raises `ValidationError` with the field's name for a blank or over-long id.
     """
-    user_id = _checked("user_id", user_id, MAX_USER_ID, strip=False)
+    user_id = _checked("user_id", user_id, MAX_USER_ID)
     end_user, _ = EndUser.objects.for_organization(organization).get_or_create(
         organization=organization, user_id=user_id, defaults={"name": clean_text(name)[:256]}
     )
@@ -149,8 +151,8 @@ def create_end_user(*, organization: Organization, user_id: str, name: str, acto
     """Make an end user by hand. Raises `ValidationError` for an id that is blank, too long or taken there."""
     end_user = EndUser(
         organization=organization,
-        user_id=_checked("user_id", user_id, MAX_USER_ID, strip=False),
-        name=_checked("name", name, MAX_USER_ID, blank=True),
+        user_id=_checked("user_id", user_id, MAX_USER_ID),
+        name=_checked_name(name, MAX_USER_ID, blank=True),
     )
     _insert(end_user, "user_id", "There is an end user of this id already.")
     # The caller's id and the name may be personal, and the event stays when the end user is erased.
@@ -161,7 +163,7 @@ def create_end_user(*, organization: Organization, user_id: str, name: str, acto
 @transaction.atomic
 def rename_end_user(*, end_user: EndUser, name: str, actor: Actor) -> EndUser:
     """Change the name that people read; the id is the caller's and stays."""
-    name = _checked("name", name, MAX_USER_ID, blank=True)
+    name = _checked_name(name, MAX_USER_ID, blank=True)
     if name == end_user.name:
         return end_user
     end_user.name = name
@@ -170,11 +172,22 @@ def rename_end_user(*, end_user: EndUser, name: str, actor: Actor) -> EndUser:
     return end_user
 
 
-def _checked(field: str, value: str, limit: int, *, strip: bool = True, blank: bool = False) -> str:
-    """Return a name as it is stored, or raise `ValidationError` with the field's name."""
+def _checked_name(name: str, limit: int = MAX_NAME, *, blank: bool = False) -> str:
+    """Return a name as it is stored, or raise `ValidationError`.
+
+    People and commands address rows by name or id, so no name looks like an id; and whoever reads a name
+    sees the whole of it, in one line.
+    """
+    name = _checked("name", clean_text(name).strip(), limit, blank=blank)
+    if is_id(name):
+        raise ValidationError({"name": ["May not look like an id."]})
+    require_visible(name)
+    return name
+
+
+def _checked(field: str, value: str, limit: int, *, blank: bool = False) -> str:
+    """Return a text as it is stored, or raise `ValidationError` with the field's name."""
     value = clean_text(value)
-    if strip:
-        value = value.strip()
     if not blank and not value.strip():
         raise ValidationError({field: ["May not be blank."]})
     if len(value) > limit:
@@ -193,7 +206,7 @@ def _insert(row: models.Model, field: str, taken: str) -> None:
 
 def _rename(row: Organization | Client, name: str, taken: str) -> bool:
     """Give a row another name and return whether it is one; a refused row keeps its own."""
-    before, row.name = row.name, _checked("name", name, MAX_NAME)
+    before, row.name = row.name, _checked_name(name)
     if row.name == before:
         return False
     try:

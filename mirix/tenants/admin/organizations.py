@@ -47,7 +47,7 @@ def _count_of(related: Any, link: str) -> Coalesce:
 
 @admin.register(Organization)
 class OrganizationAdmin(ManagedAdmin):
-    """Tenants: superusers make them, their administrators name them and choose their settings."""
+    """Tenants: superusers make and name them, their administrators choose their settings."""
 
     page_template = "admin/tenants/organization.html"
     add_title = "Add organization"
@@ -97,9 +97,9 @@ class OrganizationAdmin(ManagedAdmin):
         made = create_organization(name=form.cleaned_data["name"], actor=actor_of(request))
         return self.made(request, made, f"Made the organization {made.name}. Add its administrator next.")
 
-    def change_form(self, request: HttpRequest, obj: Organization, data: Any) -> NameForm:
-        """Offer another name."""
-        return NameForm(data, initial={"name": obj.name})
+    def change_form(self, request: HttpRequest, obj: Organization, data: Any) -> NameForm | None:
+        """Offer superusers another name: all organizations share the names, and commands go by them."""
+        return NameForm(data, initial={"name": obj.name}) if self.has_add_permission(request) else None
 
     def change(self, request: HttpRequest, obj: Organization, form: ServiceForm) -> str:
         """Rename it."""

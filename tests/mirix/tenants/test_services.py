@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ValidationError
 
+from mirix.ids import new_id
 from mirix.tenants import services
 from mirix.tenants.audit import SYSTEM, Actor
+from mirix.tenants.keys import create_api_key
 from mirix.tenants.models import AuditEvent, Client, EndUser, Organization
 from mirix.tenants.selectors import find_organization, find_owner_of
 from tests.factories import make_client, make_organization, make_owner
@@ -35,13 +37,49 @@ def test_an_organization_needs_a_name_of_bearable_length(name):
 
 
 def test_a_client_of_another_organization_is_not_found_by_its_id(client_row):
-    other = make_organization()
+    with pytest.raises(ValidationError):
+        services.get_or_create_client(organization=make_organization(), name=client_row.id, actor=SYSTEM)
+    assert list(Client.objects.all()) == [client_row]
 
-    client, created = services.get_or_create_client(organization=other, name=client_row.id, actor=SYSTEM)
 
-    assert created
-    assert client != client_row
-    assert client.organization == other
+def test_nothing_takes_an_id_as_its_name(owner, client_row):
+    """Rows are addressed by name or id: one that is called by the id of another could be taken for it."""
+    organization = owner.organization
+    for taken in (make_organization().pk, client_row.pk, owner.end_user.pk, new_id("org")):
+        for name_a_row in (
+            lambda name: services.create_organization(name=name, actor=SYSTEM),
+            lambda name: services.rename_organization(organization=organization, name=name, actor=SYSTEM),
+            lambda name: services.create_client(organization=organization, name=name, actor=SYSTEM),
+            lambda name: services.rename_client(client=client_row, name=name, actor=SYSTEM),
+            lambda name: services.create_end_user(
+                organization=organization, user_id="bob", name=name, actor=SYSTEM
+            ),
+            lambda name: services.rename_end_user(end_user=owner.end_user, name=name, actor=SYSTEM),
+        ):
+            with pytest.raises(ValidationError) as error:
+                name_a_row(taken)
+            assert error.value.message_dict == {"name": ["May not look like an id."]}
+    with pytest.raises(ValidationError):
+        services.get_or_create_organization(name=f" {new_id('org')}\x00", actor=SYSTEM)
+    assert not AuditEvent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["two\nlines", "a\tb", "a\rb", "red\x1b[31m", "a\u202eb", "c1\x9b2J", "a\u200bb"]
+)
+def test_a_name_is_one_line_that_is_seen_as_it_is(name, owner, client_row):
+    for write in (
+        lambda: services.create_organization(name=name, actor=SYSTEM),
+        lambda: services.rename_client(client=client_row, name=name, actor=SYSTEM),
+        lambda: services.rename_end_user(end_user=owner.end_user, name=name, actor=SYSTEM),
+        lambda: create_api_key(client=client_row, name=name, actor=SYSTEM),
+    ):
+        with pytest.raises(ValidationError) as error:
+            write()
+        assert error.value.message_dict == {
+            "name": ["May hold no line ends and nothing that cannot be seen."]
+        }
+    assert not AuditEvent.objects.exists()
 
 
 def test_end_users_are_cleaned_and_scoped(owner, stranger):

@@ -66,8 +66,19 @@ def test_administrators_and_superusers_change_rows_by_post_alone(name, owner):
         assert browser.head(address).status_code == 200
         assert browser.put(address).status_code in (403, 405)
         assert stored() == before
-    assert member(owner.organization).post(address, data).status_code in (200, 302)
+    may = superuser() if name == "organization_change" else member(owner.organization)
+    before = stored()
+    assert may.post(address, data).status_code in (200, 302)
     assert stored() != before
+
+
+def test_only_superusers_name_organizations(owner):
+    browser = member(owner.organization)
+    address = url("organization_change", owner.organization.pk)
+    before = stored()
+    assert 'name="name"' not in browser.get(address).content.decode()
+    assert browser.post(address, {"name": "Renamed"}).status_code == 405
+    assert stored() == before
 
 
 @pytest.mark.parametrize("role", ["reviewer", "operator"])
