@@ -23,7 +23,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
 
 from mirix.checks import UnappliedMigrationsError, require_migrations
-from mirix.text import shorten, whole_number
+from mirix.text import HIDDEN, shorten, visible, whole_number
 
 MAX_LISTED = 10_000
 MAX_SHOWN = 60
@@ -58,21 +58,31 @@ class DataCommand(MigrationsRequired):
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Remember how to answer, then run."""
         self.as_json = options.get("json", False)
-        return super().execute(*args, **options)
+        try:
+            return super().execute(*args, **options)
+        except CommandError as error:
+            error.args = (visible(str(error)),)
+            raise
 
-    def answer(self, data: Mapping[str, Any] | Sequence[Any], text: str) -> None:
-        """Write the command's result: `data` as one JSON document under `--json`, else `text`."""
+    def answer(self, data: Mapping[str, Any] | Sequence[Any], text: str, *, is_styled: bool = False) -> None:
+        """Write the command's result: `data` as one JSON document under `--json`, else `text`.
+
+        Nothing that was stored commands the terminal: what cannot be seen is spelled out, as an escape in
+        JSON. A text that `is_styled` holds colours, and has passed `visible` before it got them; so has every
+        value that could hold a line end passed `visible_line`.
+        """
         if self.as_json:
-            self.stdout.write(json.dumps(data, cls=DjangoJSONEncoder, ensure_ascii=False))
+            document = json.dumps(data, cls=DjangoJSONEncoder, ensure_ascii=False)
+            self.stdout.write(HIDDEN.sub(lambda match: json.dumps(match.group())[1:-1], document))
         else:
-            self.stdout.write(text)
+            self.stdout.write(text if is_styled else visible(text))
 
     def say(self, text: str) -> None:
         """Tell the person who watches; under `--json` on standard error, to keep the answer parseable."""
         if self.as_json:
-            self.stderr.write(text, self.style.NOTICE)
+            self.stderr.write(visible(text), self.style.NOTICE)
         else:
-            self.stdout.write(text)
+            self.stdout.write(visible(text))
 
 
 def number(*, above: float, high: float) -> Callable[[str], float]:

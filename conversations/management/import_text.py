@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conversations.importing import ImportReport, SourceReport
-from mirix.text import visible
+from mirix.text import visible_line
 
 REASONS_SHOWN = 10
 PROBLEMS_SHOWN = 20
@@ -20,7 +20,9 @@ def report_text(total: ImportReport, sources: list[SourceReport], *, is_dry_run:
     lines += [f"  {_of_source(report)}" for report in sources[:FILES_SHOWN]]
     if len(sources) > FILES_SHOWN:
         lines.append(f"  … and {len(sources) - FILES_SHOWN} more files")
-    lines += [f"  {_place(p.source, p.line)}: {visible(p.reason)}" for p in total.problems[:PROBLEMS_SHOWN]]
+    lines += [
+        f"  {_place(p.source, p.line)}: {visible_line(p.reason)}" for p in total.problems[:PROBLEMS_SHOWN]
+    ]
     more = total.problem_lines + total.problem_sources - PROBLEMS_SHOWN
     if more > 0:
         lines.append(f"  … and {more} more problems")
@@ -47,7 +49,7 @@ def _details(total: ImportReport) -> list[str]:
         *_counted("already stored", [("turns", total.duplicate)]),
         *_counted("cut", [("turns longer than the limit", total.truncated)]),
         *_counted("without an id", [("sessions, called after their file", total.unnamed)]),
-        *(f"  renamed          {visible(old)} → {new_id}" for old, new_id in renamed[:RENAMED_SHOWN]),
+        *(f"  renamed          {visible_line(old)} → {new_id}" for old, new_id in renamed[:RENAMED_SHOWN]),
     ]
     if len(renamed) > RENAMED_SHOWN:
         lines.append(f"  … and {len(renamed) - RENAMED_SHOWN} more renamed")
@@ -58,11 +60,11 @@ def _of_source(report: SourceReport) -> str:
     problems = report.problem_lines + report.problem_sources
     taken_for = f" ({report.taken_for})" if report.taken_for else ""
     faults = f", {_number(problems, 'problem')}" if problems else ""
-    return f"{visible(report.source)}{taken_for}: {_sessions_and_turns(report)}{faults}"
+    return f"{visible_line(report.source)}{taken_for}: {_sessions_and_turns(report)}{faults}"
 
 
 def _place(source: str, line: int) -> str:
-    return f"{visible(source)}, line {line}" if line else visible(source)
+    return f"{visible_line(source)}, line {line}" if line else visible_line(source)
 
 
 def _number(count: int, what: str) -> str:
@@ -70,5 +72,5 @@ def _number(count: int, what: str) -> str:
 
 
 def _counted(title: str, counts: Iterable[tuple[str, int]]) -> list[str]:
-    listing = ", ".join(f"{count} {visible(what)}" for what, count in counts if count)
+    listing = ", ".join(f"{count} {visible_line(what)}" for what, count in counts if count)
     return [f"  {title:<16} {listing}"] if listing else []

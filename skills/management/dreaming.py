@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mirix.commands import whole
 from mirix.tenants.commands import OwnerCommand
 from mirix.tenants.owners import Owner
+from mirix.text import visible_line
 from skills.answers import dream_answer, dry_run_answer, session_results
 from skills.distillation import get_distiller
 from skills.dream import DEFAULT_SESSIONS, MAX_SESSIONS, Watcher, dream, plan
@@ -158,4 +159,4 @@ def _line(result: dict[str, Any]) -> str:
     plural = "" if number == 1 else "s"
     what = WORDS.get(result["verdict"]) or f"{number} experience{plural}"
     reason = f" ({result['error']})" if result["error"] else ""
-    return f"{result['session_id']}: {what}{reason}"
+    return visible_line(f"{result['session_id']}: {what}{reason}")

@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mirix.text import shorten, visible
+from mirix.text import shorten, visible, visible_line
 from skills.content import Content
 from skills.models import SkillExperience, SkillRevision
 from skills.review.diffs import FieldDiff, changed_words, field_diffs
@@ -93,13 +93,13 @@ def queue_table(rows: Sequence[dict[str, Any]], *, colours: bool) -> str:
     for row in rows:
         table.add_row(
             Text(row["id"]),
-            Text(row["name"]),
+            Text(visible_line(row["name"])),
             Text(row["action"]),
             Text(f"+{row['words_added']} −{row['words_removed']}"),
             Text(str(row["evidence"])),
             Text(f"{row['priority']:.2f}"),
             Text(str(len(row["risks"]) or "–")),
-            Text(visible(shorten(row["user_id"], 40))),
+            Text(visible_line(shorten(row["user_id"], 40))),
         )
     return _rendered([table], colours=colours)
 
@@ -108,11 +108,11 @@ def detail_page(revision: Any, evidence: Sequence[SkillExperience], *, colours: 
     """Return all that a decision needs: what changes, what to watch, and the words behind it."""
     against = f" of {revision.base.version}" if revision.base else ""
     parts: list[Any] = [
-        Text(revision.name, style="bold"),
+        Text(visible_line(revision.name), style="bold"),
         Text(
             f"{revision.get_action_display().lower()}{against}, {revision.get_state_display().lower()} · "
             f"{revision.pk} · by {revision.get_author_kind_display().lower()} · "
-            f"user {visible(revision.end_user.user_id)}"
+            f"user {visible_line(revision.end_user.user_id)}"
         ),
     ]
     if revision.rationale:
@@ -144,10 +144,10 @@ def _evidence_table(evidence: Iterable[SkillExperience]) -> Padding:
 
 
 def _evidence(experience: SkillExperience) -> Text:
-    place = f"session {experience.session.session_id}, turn {experience.turn_seq or '–'}"
+    place = f"session {visible_line(experience.session.session_id)}, turn {experience.turn_seq or '–'}"
     doubt = "" if experience.verified else ", not found word for word"
     return Text.assemble(
-        f"{visible(experience.title)}\n",
+        f"{visible_line(experience.title)}\n",
         (f"“{visible(experience.quote)}”\n", "italic"),
         (f"{experience.get_signal_type_display().lower()}, {place}{doubt}", "dim"),
     )

@@ -6,12 +6,14 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from conversations.retention import Pruned, prune, steps
 from mirix.commands import DataCommand
 from mirix.tenants.models import Organization
 from mirix.tenants.selectors import find_organization
+from mirix.text import visible_line
 
 
 class Command(DataCommand):
@@ -37,7 +39,7 @@ class Command(DataCommand):
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task("pruning", total=None)
             for organization in self._organizations(options["organization"]):
-                progress.update(task, description=f"pruning {organization.name}")
+                progress.update(task, description=f"pruning {escape(visible_line(organization.name))}")
                 results.append(
                     prune(
                         organization=organization,
@@ -66,7 +68,11 @@ class Command(DataCommand):
             ],
         }
         head = "Would go:" if is_dry else "Went:"
-        lines = [f"{result.organization.name}: {_in_words(result)}" for result in results if result.total]
+        lines = [
+            f"{visible_line(result.organization.name)}: {_in_words(result)}"
+            for result in results
+            if result.total
+        ]
         self.answer(data, "\n".join([head, *lines]) if lines else "Nothing is due.")
 
 

@@ -11,6 +11,7 @@ from conversations.intake import reason_of, replay
 from conversations.models import IntakeRecord, IntakeState
 from conversations.selectors import replayable_intake
 from mirix.tenants.commands import OrganizationCommand
+from mirix.text import visible_line
 
 
 class Command(OrganizationCommand):
@@ -53,4 +54,5 @@ def _listing(states: Counter[str]) -> str:
 
 
 def _line(record: IntakeRecord) -> str:
-    return f"  {record.pk}  {record.state}" + (f"  {record.error}" if record.error else "")
+    reason = f"  {visible_line(record.error)}" if record.error else ""
+    return f"  {record.pk}  {record.state}{reason}"

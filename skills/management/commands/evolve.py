@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from mirix.tenants.commands import OwnerCommand
+from mirix.text import visible_line
 from skills.dream import tally_of
 from skills.evolution.curator import evolve
 from skills.evolution.types import EvolutionReport
@@ -58,4 +59,4 @@ class Command(OwnerCommand):
         lines += [f"refused    {refusal.name}: {refusal.reason}" for refusal in report.refused]
         used = len(report.consumed)
         lines.append(f"{used} experience{'' if used == 1 else 's'} used; budget {report.budget}.")
-        return "\n".join(lines)
+        return "\n".join(map(visible_line, lines))

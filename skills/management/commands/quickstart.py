@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as without_markup
 from rich.panel import Panel
 from rich.table import Table
 
@@ -22,6 +22,7 @@ from mirix.tenants.keys import create_api_key
 from mirix.tenants.logins import save_login
 from mirix.tenants.models import ApiKey, Client
 from mirix.tenants.owners import Owner
+from mirix.text import visible
 from skills import demo
 from skills.management.waiting import waiting_for
 from skills.models import AutoDreamRun, Skill, SkillExperience, SkillRevision
@@ -31,6 +32,11 @@ from skills.selectors.proposals import QUEUE_ORDER, evidence_of, proposals_of
 from skills.selectors.skills import skills_of
 
 QUOTES_SHOWN = 2
+
+
+def escape(text: str) -> str:
+    """Return a stored text for the console: as it is, and nothing in it a command to the terminal."""
+    return without_markup(visible(text))
 
 
 class Command(DataCommand):
@@ -182,7 +188,9 @@ class Command(DataCommand):
         else:
             self.console.print("  user admin; forgotten password: ./run changepassword admin")
         if key:
-            self.console.print(f"API key of {client.name}: {key} (shown in this run only)", soft_wrap=True)
+            self.console.print(
+                f"API key of {escape(client.name)}: {key} (shown in this run only)", soft_wrap=True
+            )
         else:
             self.console.print(
                 f"A new API key: ./run create_api_key --organization {owner.organization.name}"

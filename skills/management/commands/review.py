@@ -71,12 +71,13 @@ class Command(OrganizationCommand):
             return
         text = queue_table(rows, colours=self.stdout.isatty())
         more = waiting.count() - len(rows)
-        self.answer(rows, f"{text}\n… and {more} more" if more else text)
+        self.answer(rows, f"{text}\n… and {more} more" if more else text, is_styled=True)
 
     def show(self, revision: SkillRevision) -> None:
         """Write what changes and the evidence."""
         evidence = list(evidence_of(revision=revision))
-        self.answer(detail(revision, evidence), detail_page(revision, evidence, colours=self.stdout.isatty()))
+        page = detail_page(revision, evidence, colours=self.stdout.isatty())
+        self.answer(detail(revision, evidence), page, is_styled=True)
 
     def approve(self, revision: SkillRevision, by: User | None, reason: str) -> None:
         """Publish the proposal."""

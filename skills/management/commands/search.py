@@ -11,7 +11,7 @@ from mirix.commands import whole
 from mirix.tenants.commands import OrganizationCommand
 from mirix.tenants.owners import Owner
 from mirix.tenants.selectors import find_owner_of
-from mirix.text import shorten
+from mirix.text import shorten, visible_line
 from skills.search.service import FIELDS, MAX_LIMIT, METHODS, Hit, SearchResult, search
 from skills.search.tags import parse_filter_tags
 
@@ -105,4 +105,4 @@ def _as_text(result: SearchResult, owner: Owner | None, explain: bool) -> str:
             lines.append(f"     {lanes or 'not ranked'}; terms: {', '.join(hit.terms) or 'none'}")
     note = f"; degraded: {result.degraded}" if result.degraded else ""
     lines.append(f"{len(result.hits)} of {result.total_count} found by {result.method}{note}")
-    return "\n".join(lines)
+    return "\n".join(map(visible_line, lines))

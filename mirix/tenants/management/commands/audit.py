@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from mirix.commands import MAX_LISTED, whole
 from mirix.tenants.commands import OrganizationCommand
 from mirix.tenants.models import AuditEvent
+from mirix.text import visible_line
 
 
 class Command(OrganizationCommand):
@@ -40,8 +41,8 @@ class Command(OrganizationCommand):
 
 
 def _line(event: dict[str, Any]) -> str:
-    details = ", ".join(f"{name}={value}" for name, value in event["details"].items())
-    who = event["actor_name"] or event["actor_id"]
+    details = visible_line(", ".join(f"{name}={value}" for name, value in event["details"].items()))
+    who = visible_line(event["actor_name"] or event["actor_id"])
     moment = event["created_at"].strftime("%Y-%m-%d %H:%M:%S")
     line = f"{moment}  {event['action']}  {event['target_id']}  by {who} ({event['actor_kind']})"
     return f"{line}  {details}" if details else line

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from mirix.commands import DataCommand
 from mirix.tenants.audit import Actor
 from mirix.tenants.services import get_or_create_client, get_or_create_organization
+from mirix.text import visible_line
 
 
 class Command(DataCommand):
@@ -45,5 +46,5 @@ class Command(DataCommand):
                 "organization_id": organization.id,
                 "created": created,
             },
-            f"{verb} {client.name} ({client.id}) of {organization.name}",
+            visible_line(f"{verb} {client.name} ({client.id}) of {organization.name}"),
         )

@@ -11,6 +11,7 @@ from mirix.commands import DataCommand
 from mirix.tenants.audit import Actor
 from mirix.tenants.selectors import find_owner_of
 from mirix.tenants.services import create_end_user, get_or_create_organization
+from mirix.text import visible_line
 
 
 class Command(DataCommand):
@@ -52,5 +53,5 @@ class Command(DataCommand):
                 "organization_id": organization.id,
                 "created": known is None,
             },
-            f"{verb} {end_user.user_id} ({end_user.id}) of {organization.name}",
+            visible_line(f"{verb} {end_user.user_id} ({end_user.id}) of {organization.name}"),
         )

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from mirix.commands import DataCommand
 from mirix.tenants.audit import Actor
 from mirix.tenants.services import get_or_create_organization
+from mirix.text import visible_line
 
 
 class Command(DataCommand):
@@ -27,7 +28,8 @@ class Command(DataCommand):
             organization, created = get_or_create_organization(name=options["name"], actor=Actor.operator())
         except ValidationError as error:
             raise CommandError(f"name: {'; '.join(error.messages)}") from error
+        verb = "Created" if created else "Exists already:"
         self.answer(
             {"id": organization.id, "name": organization.name, "created": created},
-            f"{'Created' if created else 'Exists already:'} {organization.name} ({organization.id})",
+            visible_line(f"{verb} {organization.name} ({organization.id})"),
         )

@@ -7,6 +7,7 @@ from typing import Any
 from mirix.commands import DataCommand
 from mirix.tenants import notifications
 from mirix.tenants.models import Notification, NotificationState
+from mirix.text import visible_line
 
 
 class Command(DataCommand):
@@ -21,7 +22,8 @@ class Command(DataCommand):
         sent = sum(row.state == NotificationState.SENT for row in tried)
         for row in tried:
             if row.error:
-                self.stderr.write(f"{row.pk} ({row.get_channel_display()}, {row.organization}): {row.error}")
+                where = f"{row.get_channel_display()}, {row.organization}"
+                self.stderr.write(visible_line(f"{row.pk} ({where}): {row.error}"))
         self.answer(
             {
                 "made": len(made),

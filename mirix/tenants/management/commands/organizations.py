@@ -9,6 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from mirix.commands import DataCommand
 from mirix.tenants.models import ApiKey, Client, Membership, Organization
 from mirix.tenants.selectors import find_organization
+from mirix.text import visible_line
 
 
 class Command(DataCommand):
@@ -42,7 +43,7 @@ class Command(DataCommand):
         members = Membership.objects.for_organization(organization).select_related("user")
         members = members.order_by("user__username")
         sections = {
-            f"{organization.name} ({organization.pk})": [],
+            f"{visible_line(organization.name)} ({organization.pk})": [],
             "Clients": [[client.name, client.pk] for client in clients],
             "API keys": [
                 [f"{key.prefix}…", key.pk, key.client.name, key.permission, state_of(key), key.name]
@@ -87,6 +88,7 @@ def state_of(key: ApiKey) -> str:
 
 def _table(rows: list[list[str]], indent: str = "") -> str:
     """Return rows in columns as wide as their widest cell."""
+    rows = [[visible_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
