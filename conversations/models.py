@@ -79,6 +79,10 @@ class IntakeRecord(Owned):
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="intake_organization_recent"),
             models.Index(fields=["end_user", "-created_at", "id"], name="intake_end_user_recent"),
+            models.Index(fields=["-created_at", "id"], name="intake_recent"),
+            models.Index(
+                fields=["session_id"], opclasses=["varchar_pattern_ops"], name="intake_session_id_prefix"
+            ),
             models.Index(fields=["created_at"], condition=~Q(state="stored"), name="intake_unfinished"),
             models.Index(
                 fields=["end_user", "session_id", "created_at", "id"],
@@ -155,6 +159,13 @@ class Session(Owned):
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="session_organization_recent"),
+            models.Index(fields=["-created_at", "id"], name="session_recent"),
+            models.Index(
+                fields=["session_id"], opclasses=["varchar_pattern_ops"], name="session_session_id_prefix"
+            ),
+            models.Index(
+                fields=["organization", "state", "-created_at", "id"], name="session_organization_state"
+            ),
             models.Index(fields=["end_user", "state", "first_turn_at", "id"], name="session_end_user_state"),
             models.Index(fields=["last_turn_at"], condition=Q(state="open"), name="session_open_last_turn"),
             models.Index(
@@ -221,6 +232,9 @@ class ConversationMessage(Owned):
             SameOwner(field="session", name="turn_session_same_owner"),
             SameOwner(field="intake", name="turn_intake_same_owner"),
             SameOwner(field="client", name="turn_client_same_organization"),
+        ]
+        indexes = [
+            models.Index(fields=["session", "seq"], condition=Q(is_error=True), name="turn_session_errors"),
         ]
 
     def __str__(self) -> str:

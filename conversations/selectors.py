@@ -87,13 +87,13 @@ def overdue_intake(*, now: datetime | None = None) -> QuerySet[IntakeRecord]:
 
 def replayable_intake(*, organization: Organization) -> QuerySet[IntakeRecord]:
     """Return the organization's requests whose turns are not all stored and whose body is kept."""
-    return (
-        IntakeRecord.objects.for_organization(organization)
-        .filter(body__isnull=False)
-        .exclude(state=IntakeState.STORED)
-        .select_related("organization", "end_user")
-        .order_by("created_at", "pk")
-    )
+    records = left_behind(IntakeRecord.objects.for_organization(organization))
+    return records.select_related("organization", "end_user").order_by("created_at", "pk")
+
+
+def left_behind(records: QuerySet[IntakeRecord]) -> QuerySet[IntakeRecord]:
+    """Return those of some requests whose turns are not all stored and whose body is kept."""
+    return records.filter(body__isnull=False).exclude(state=IntakeState.STORED)
 
 
 def sealable(*, now: datetime | None = None) -> OwnedQuerySet:

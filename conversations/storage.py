@@ -17,6 +17,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
+from conversations.account import indexes_of, spans
 from conversations.extraction import Extraction, Skipped, Turn, extract
 from conversations.extraction.hashing import chain
 from conversations.history import HistoryMismatch, new_turns, without_known_ids
@@ -266,7 +267,12 @@ def _report(record: IntakeRecord, extraction: Extraction, turns: Sequence[Turn])
     skipped = [item for item in before.get("skipped", []) if not item.get("unreadable")]
     skipped += [_skipped_entry(item) for item in extraction.skipped]
     omitted = Counter(before.get("omitted", {}))
-    omitted.update(extraction.omitted_from({turn.index for turn in turns}))
+    kept = {turn.index for turn in turns}
+    omitted.update(extraction.omitted_from(kept))
+    marked = {
+        "truncated_at": {turn.index for turn in turns if turn.truncated} | _before(before, "truncated_at"),
+        "duplicate_at": ({turn.index for turn in extraction.turns} - kept) | _before(before, "duplicate_at"),
+    }
     return {
         "stored": before.get("stored", 0) + len(turns),
         "truncated": before.get("truncated", 0) + sum(turn.truncated for turn in turns),
@@ -274,7 +280,12 @@ def _report(record: IntakeRecord, extraction: Extraction, turns: Sequence[Turn])
         "skipped": sorted(skipped, key=lambda item: item["index"]),
         "omitted": dict(omitted),
         "roles": dict(roles),
+        **{name: spans(found) for name, found in marked.items() if found},
     }
+
+
+def _before(report: dict[str, Any], name: str) -> set[int]:
+    return indexes_of(report.get(name, []))
 
 
 def _skipped_entry(item: Skipped) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import logging
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
-from conversations import intake, retention, sealing
+from conversations import intake, operating, retention, sealing
+from mirix.tenants.audit import Actor
 
 logger = logging.getLogger(__name__)
 
@@ -16,6 +17,12 @@ logger = logging.getLogger(__name__)
 def store_turns(intake_id: str) -> None:
     """Store the turns of one accepted request. The job may run twice or late; the record's state decides."""
     intake.store_queued(intake_id=intake_id)
+
+
+@app.task(name=operating.REPLAY, queue=intake.QUEUE)
+def replay(intake_ids: list[str], actor: dict[str, str]) -> None:
+    """Replay requests for an operator who did not wait. Those that are stored meanwhile are passed over."""
+    operating.replay_by_id(intake_ids=intake_ids, actor=Actor(**actor))
 
 
 @app.periodic(cron="* * * * *")

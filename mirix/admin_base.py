@@ -54,6 +54,7 @@ __all__ = [
     "AdminPasswordChangeForm",
     "AdminSite",
     "CappedPaginator",
+    "NotOfferedError",
     "OrganizationFilter",
     "PageAdmin",
     "TenantAdmin",
@@ -198,6 +199,15 @@ class ChangeList(ThemedChangeList):
             raise NotOfferedError(f"no filter for {', '.join(unknown)}")
         return found
 
+    def get_ordering_field(self, field_name: Any) -> Any:
+        """Return what a column is ordered by; nothing where the list does not offer to order by it."""
+        offered = self.model_admin.sortable_by
+        return (
+            None
+            if offered is not None and field_name not in offered
+            else super().get_ordering_field(field_name)
+        )
+
     def get_results(self, request: HttpRequest) -> None:
         """Fetch the page; without a search or filter its count is the count of all."""
         super().get_results(request)
@@ -284,12 +294,20 @@ class TenantAdmin(TitledAdmin):
     heavy_fields: tuple[str, ...] = ()
     """Long columns that no list shows; a page fetches them when it needs them."""
 
-    actions = None
+    before_list: str | None = None
+    """A template that is shown above the list."""
+
+    actions: Any = None
     list_per_page = 50
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     compressed_fields = True
+
+    @property
+    def list_before_template(self) -> str | None:
+        """What the theme calls it."""
+        return self.before_list
 
     def annotated(self, rows: QuerySet) -> QuerySet:
         """Return `rows` with what the columns and the order of the list need."""

@@ -22,6 +22,7 @@ from django.views.decorators.debug import sensitive_variables
 from mirix.admin_base import PageAdmin, roles
 from mirix.tenants.audit import Actor
 from mirix.tenants.models import Organization, Role
+from mirix.tenants.principal import OPERATING_ROLES
 from mirix.tenants.querysets import organization_id_of
 from mirix.text import clean_text
 
@@ -39,6 +40,19 @@ def administered_ids(request: HttpRequest) -> list[str] | None:
 def administers(request: HttpRequest, organization_id: str | None) -> bool:
     """Return whether the user administers that organization."""
     allowed = administered_ids(request)
+    return allowed is None or organization_id in allowed
+
+
+def operated_ids(request: HttpRequest) -> list[str] | None:
+    """Return the ids of the organizations in which the user may operate; None stands for all."""
+    if getattr(request.user, "is_superuser", False):
+        return None
+    return sorted(pk for pk, role in roles(request).items() if role in OPERATING_ROLES)
+
+
+def operates(request: HttpRequest, organization_id: str | None) -> bool:
+    """Return whether the user may replay, close and run in that organization."""
+    allowed = operated_ids(request)
     return allowed is None or organization_id in allowed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ class Piece:
 
     text: str
     marked: bool = False
+    stands_for: str = ""
+    """`medium` where the text stands for an image or a file; `cut` where it says what is gone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +29,13 @@ class Excerpt:
     after: str
     starts_text: bool
     ends_text: bool
+
+
+STAND_INS = re.compile(
+    r"(?P<medium>\[(?:image|audio|video|file|document)(?:: [^\]\n]{1,600})?\])"
+    r"|(?P<cut>… \[truncated, \d+ characters in all\]$)"
+)
+"""What extraction and the cap leave in a text."""
 
 
 def find_quote(text: str, quote: str) -> tuple[int, int] | None:
@@ -70,6 +80,37 @@ def mark(text: str, quotes: Iterable[str]) -> list[Piece]:
     if position < len(text) or not pieces:
         pieces.append(Piece(text[position:]))
     return pieces
+
+
+def mark_word(text: str, word: str) -> list[Piece]:
+    """Cut `text` into pieces, every place where `word` stands in any case marked."""
+    pieces: list[Piece] = []
+    position = 0
+    for found in re.finditer(re.escape(word), text, re.IGNORECASE):
+        if found.start() > position:
+            pieces.append(Piece(text[position : found.start()]))
+        pieces.append(Piece(found.group(), marked=True))
+        position = found.end()
+    return [*pieces, Piece(text[position:])] if position < len(text) or not pieces else pieces
+
+
+def with_stand_ins(pieces: Iterable[Piece]) -> list[Piece]:
+    """Cut the pieces that are not marked further, where something stands for what is not in the text."""
+    found: list[Piece] = []
+    for piece in pieces:
+        found += [piece] if piece.marked else _stand_ins(piece.text)
+    return found
+
+
+def _stand_ins(text: str) -> list[Piece]:
+    pieces: list[Piece] = []
+    position = 0
+    for found in STAND_INS.finditer(text):
+        if found.start() > position:
+            pieces.append(Piece(text[position : found.start()]))
+        pieces.append(Piece(found.group(), stands_for=str(found.lastgroup)))
+        position = found.end()
+    return [*pieces, Piece(text[position:])] if position < len(text) or not pieces else pieces
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
 
-from conversations.admin.marks import Piece, find_quote, mark
+from conversations.admin.marks import Piece, find_quote, mark, mark_word, with_stand_ins
 from conversations.models import ConversationMessage, Session
 from mirix.text import shorten
 
@@ -61,6 +61,13 @@ class TurnView:
     folded: bool
     preview: str
     pins: list[Pin] = field(default_factory=list)
+    next_error_url: str = ""
+    """Of an error: where the next one is; empty at the last."""
+
+    @property
+    def page(self) -> int:
+        """The page of the transcript that the turn is on."""
+        return page_of(self.seq)
 
 
 def page_of(seq: int) -> int:
@@ -82,12 +89,33 @@ def turns_of_page(session: Session, page: int) -> list[ConversationMessage]:
     return list(session.turns.filter(seq__gt=first, seq__lte=first + TURNS_PER_PAGE).order_by("seq"))
 
 
-def view_turns(turns: Iterable[ConversationMessage], pins: Iterable[Pin]) -> list[TurnView]:
-    """Return the turns for the page, with what was taken from each beside it."""
+def view_turns(
+    turns: Iterable[ConversationMessage],
+    pins: Iterable[Pin],
+    *,
+    word: str = "",
+    next_errors: Mapping[int, str] | None = None,
+) -> list[TurnView]:
+    """Return the turns for the page, with what was taken from each beside it, and marks where `word` stands.
+
+    `next_errors` has the address of the next error by the `seq` of each that has one.
+    """
     by_seq: dict[int, list[Pin]] = defaultdict(list)
     for pin in pins:
         by_seq[pin.seq].append(pin)
-    return [_view(turn, by_seq[turn.seq]) for turn in turns]
+    views = (_view(turn, by_seq[turn.seq]) for turn in turns)
+    found = [replace(view, next_error_url=(next_errors or {}).get(view.seq, "")) for view in views]
+    return [_with_word(view, word) for view in found] if word else found
+
+
+def _with_word(view: TurnView, word: str) -> TurnView:
+    """Mark a word instead of quotes, and unfold what holds it."""
+    calls = []
+    for call in view.calls:
+        pieces = mark_word("".join(piece.text for piece in call.pieces), word)
+        calls.append(replace(call, pieces=pieces, is_quoted=any(piece.marked for piece in pieces)))
+    said = mark_word("".join(piece.text for piece in view.pieces), word) if view.pieces else []
+    return replace(view, pieces=with_stand_ins(said), calls=calls, folded=False)
 
 
 def _view(turn: ConversationMessage, pins: list[Pin]) -> TurnView:
@@ -105,7 +133,7 @@ def _view(turn: ConversationMessage, pins: list[Pin]) -> TurnView:
         role=turn.role,
         speaker=turn.get_role_display(),
         tool_name=turn.tool_name,
-        pieces=mark(said, quotes) if said else [],
+        pieces=with_stand_ins(mark(said, quotes)) if said else [],
         calls=[_view_call(call, text, quotes) for call, text in zip(turn.tool_calls, calls, strict=False)],
         is_error=turn.is_error,
         truncated=turn.truncated,

@@ -76,6 +76,14 @@ class ObjectField(serializers.Field):
         return data
 
 
+class SpansField(serializers.ListField):
+    """Indexes of messages, those beside each other as one span `[first, last]`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        pair = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
+        super().__init__(child=pair, **kwargs)
+
+
 @extend_schema_field({})
 class IgnoredField(serializers.Field):
     """A field of the original's that callers may go on sending; it has no effect here."""

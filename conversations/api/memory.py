@@ -11,7 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from conversations.api.examples import ADDED, ADDED_SYNC, REQUESTS
-from conversations.api.fields import IgnoredField, MessagesField, ObjectField, SessionIdField, StrictBody
+from conversations.api.fields import (
+    IgnoredField,
+    MessagesField,
+    ObjectField,
+    SessionIdField,
+    SpansField,
+    StrictBody,
+)
 from conversations.api.owners import USER_ID, owner_to_write
 from conversations.envelope import Envelope, checked
 from conversations.intake import KeyReused, accept
@@ -115,6 +122,8 @@ class TurnsReportSerializer(serializers.Serializer):
         help_text="How many texts of which kind (reasoning, …) are left out of messages with turns.",
     )
     roles = serializers.DictField(child=serializers.IntegerField())
+    truncated_at = SpansField(required=False, help_text="Which messages were cut, as spans `[first, last]`.")
+    duplicate_at = SpansField(required=False, help_text="Which messages were there already, as spans.")
 
 
 class SessionBriefSerializer(serializers.Serializer):

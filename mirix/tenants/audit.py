@@ -51,6 +51,8 @@ class Act(models.TextChoices):
     STAFF_REVOKED = "login.staff_revoked", "Admin closed to a login"
     SUPERUSER_GRANTED = "login.superuser_granted", "Made a superuser"
     SUPERUSER_REVOKED = "login.superuser_revoked", "No superuser any more"
+    INTAKE_REPLAYED = "intake.replayed", "Request replayed"
+    SESSION_CLOSED = "session.closed", "Session closed"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,7 @@ class LearnedSessionAdmin(SessionAdmin):
         "turn_count",
         "lessons",
         "last_turn_at",
+        "created_at",
     )
 
     def annotated(self, rows: QuerySet) -> QuerySet:
@@ -44,7 +45,7 @@ class LearnedSessionAdmin(SessionAdmin):
         count = Subquery(found.annotate(n=Count("pk")).values("n"))
         return rows.annotate(lesson_count=Coalesce(count, Value(0), output_field=IntegerField()))
 
-    @display(description="Experiences", ordering="lesson_count")
+    @display(description="Experiences")
     def lessons(self, obj: Any) -> int:
         """Return how many experiences came of it."""
         return obj.lesson_count

@@ -209,9 +209,25 @@ old address
   GET,POST        302     302       302       302       302            302        302
 """
 
+# Of requests of several organizations those are replayed in which the user may operate.
+REPLAY = """
+replay
+  GET             302     405       405       405       405            405        405
+  POST            302     403       403       302       302            302        404
+replay_many
+  GET             302     403       403       200       200            200        200
+  POST            302     403       403       302       302            302        302
+"""
+
+CLOSING = """
+close
+  GET             302     405       405       405       405            405        405
+  POST            302     403       403       302       302            302        404
+"""
+
 MODELS = {
-    "conversations.intakerecord": READ,
-    "conversations.session": READ,
+    "conversations.intakerecord": READ + REPLAY,
+    "conversations.session": READ + CLOSING,
     "skills.autodreamrun": READ,
     "skills.distillationattempt": READ,
     "skills.skill": READ,

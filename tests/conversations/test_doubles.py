@@ -74,6 +74,7 @@ class TestDoubles:
             "skipped": [{"index": 1, "reason": reason}, {"index": 3, "reason": reason}],
             "omitted": {},
             "roles": {"user": 1},
+            "duplicate_at": [[0, 0]],
         }
         assert accepted.answer["turns"] == report
         assert accepted.record.report == report

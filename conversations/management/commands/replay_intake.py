@@ -7,9 +7,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from conversations.intake import reason_of, replay
+from conversations.intake import reason_of
 from conversations.models import IntakeRecord, IntakeState
+from conversations.operating import replay_request
 from conversations.selectors import replayable_intake
+from mirix.tenants.audit import Actor
 from mirix.tenants.commands import OrganizationCommand
 from mirix.text import visible_line
 
@@ -32,7 +34,12 @@ class Command(OrganizationCommand):
             if unknown := sorted(set(wanted) - set(ids)):
                 raise CommandError(f"nothing to replay in {', '.join(unknown)}")
             ids = [pk for pk in ids if pk in wanted]
-        done = [replay(record=record) for pk in ids if (record := records.filter(pk=pk).first())]
+        actor = Actor.operator()
+        done = [
+            replay_request(record=record, actor=actor)
+            for pk in ids
+            if (record := records.filter(pk=pk).first())
+        ]
         states = Counter(record.state for record in done)
         self.answer(
             {

@@ -1,0 +1,111 @@
+"""What operators do with requests and sessions by hand: each act with its event in the audit trail.
+
+A few requests are replayed at once; many are left to the worker, so that nobody waits for them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from conversations.intake import QUEUE, replay
+from conversations.models import IntakeRecord, Session, SessionState
+from conversations.sealing import close_session
+from mirix.queue import defer
+from mirix.tenants import audit
+from mirix.tenants.audit import Act, Actor
+from mirix.tenants.owners import Owner
+
+REPLAY = "conversations.replay"
+AT_ONCE = 25
+"""So many are replayed while their operator waits."""
+BATCH = 100
+"""So many are one job."""
+AT_MOST = 5_000
+"""So many are taken on at a time, the oldest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replayed:
+    """What came of an order to replay."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    """How many requests are in which state now."""
+    turns: int = 0
+    """How many turns were stored that were not there before."""
+    queued: int = 0
+    """How many are left to the worker."""
+
+
+@transaction.atomic
+def replay_request(*, record: IntakeRecord, actor: Actor) -> IntakeRecord:
+    """Replay one request as `conversations.intake.replay` does; one without a body leaves no event."""
+    if not record.body:
+        return record
+    before, stored = record.state, stored_of(record)
+    record = replay(record=record)
+    audit.record(
+        organization=record.organization,
+        actor=actor,
+        action=Act.INTAKE_REPLAYED,
+        target=record,
+        details={"state": [before, record.state], "turns": stored_of(record) - stored},
+    )
+    return record
+
+
+def replay_requests(*, records: QuerySet[IntakeRecord], actor: Actor) -> Replayed:
+    """Replay the oldest `AT_MOST` of `records`, in the order of their acceptance; see `replayable`."""
+    ids = list(records.order_by("created_at", "pk").values_list("pk", flat=True)[:AT_MOST])
+    if len(ids) > AT_ONCE:
+        _leave_to_worker(ids, actor)
+        return Replayed(queued=len(ids))
+    return _replay_each(records, ids, actor)
+
+
+def replay_by_id(*, intake_ids: Sequence[str], actor: Actor) -> Replayed:
+    """Replay those of some requests that still have something to store; for the worker."""
+    return _replay_each(IntakeRecord.objects.all(), intake_ids, actor)
+
+
+def _replay_each(records: QuerySet[IntakeRecord], ids: Sequence[str], actor: Actor) -> Replayed:
+    states: Counter[str] = Counter()
+    turns = 0
+    for pk in ids:
+        # One after the other: a body may be large, and another request may have stored this one meanwhile.
+        kept = records.filter(pk=pk, body__isnull=False).defer(None)
+        record = kept.select_related("organization", "end_user").first()
+        if record is None:
+            continue
+        before = stored_of(record)
+        record = replay_request(record=record, actor=actor)
+        states[record.state] += 1
+        turns += stored_of(record) - before
+    return Replayed(states=states, turns=turns)
+
+
+@transaction.atomic
+def _leave_to_worker(ids: Sequence[str], actor: Actor) -> None:
+    who = {"kind": actor.kind, "id": actor.id, "name": actor.name}
+    for start in range(0, len(ids), BATCH):
+        defer(REPLAY, queue=QUEUE, intake_ids=list(ids[start : start + BATCH]), actor=who)
+
+
+def stored_of(record: IntakeRecord) -> int:
+    """Return how many turns of a request are stored."""
+    return int((record.report or {}).get("stored", 0))
+
+
+@transaction.atomic
+def close(*, session: Session, actor: Actor) -> Session:
+    """Close an open session as its caller would; any other is left as it is, without an event."""
+    if session.state != SessionState.OPEN:
+        return session
+    owner = Owner(organization=session.organization, end_user=session.end_user)
+    closed = close_session(owner=owner, session_id=session.session_id)
+    audit.record(organization=session.organization, actor=actor, action=Act.SESSION_CLOSED, target=session)
+    return closed
