@@ -86,7 +86,8 @@ def turn_url(session_pk: str, seq: int | None) -> str:
 def turns_of_page(session: Session, page: int) -> list[ConversationMessage]:
     """Return the turns of one page in order; a page is a range of `seq`, so each costs the same."""
     first = (page - 1) * TURNS_PER_PAGE
-    return list(session.turns.filter(seq__gt=first, seq__lte=first + TURNS_PER_PAGE).order_by("seq"))
+    turns = session.turns.filter(seq__gt=first, seq__lte=first + TURNS_PER_PAGE).order_by("seq")
+    return list(turns[:TURNS_PER_PAGE])  # without a limit the database may read a long session whole
 
 
 def view_turns(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -12,10 +13,11 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 
 @dataclass(frozen=True)
 class Route:
-    """A registered pattern: its text as in `urls.py`, and its full name."""
+    """A registered pattern: its text as in `urls.py`, its full name, and the view where DRF made it."""
 
     path: str
     name: str
+    view: Any = None
 
 
 def registered() -> list[Route]:
@@ -27,7 +29,8 @@ def _walk(resolver: URLResolver, prefix: str, namespace: str) -> Iterator[Route]
     for entry in resolver.url_patterns:
         path = prefix + str(entry.pattern)
         if isinstance(entry, URLPattern):
-            yield Route(path, namespace + (entry.name or ""))
+            view = entry.callback if hasattr(entry.callback, "cls") else None
+            yield Route(path, namespace + (entry.name or ""), view)
         else:
             inner = f"{namespace}{entry.namespace}:" if entry.namespace else namespace
             yield from _walk(entry, path, inner)

@@ -1,0 +1,190 @@
+"""What every list of the product costs in queries: the same with 1 row and with 20, and exactly so many.
+
+The lists are found in the registry of the admin and in the routes of the API; one without a line fails here.
+A number that changes is changed here on purpose, or it is a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+from rest_framework.generics import GenericAPIView
+from rest_framework.test import APIClient
+
+from conversations.models import ConversationMessage
+from mirix.queue import defer
+from mirix.tenants.owners import Owner
+from skills.models import SkillRevision
+from skills.search.index import index_skill
+from tests.access.routes import registered
+from tests.factories import (
+    make_content,
+    make_experience,
+    make_intake,
+    make_organization,
+    make_owner,
+    make_proposal,
+    make_run,
+    make_session,
+    make_skill,
+    make_superuser,
+)
+from tests.mirix.admin.test_pages import ROWS, WITHOUT_OWNER, as_user, changelist
+
+pytestmark = pytest.mark.django_db
+
+ADMIN = {
+    "auth.user": 8,
+    "conversations.intakerecord": 9,
+    "conversations.session": 8,
+    "procrastinate.procrastinatejob": 9,
+    "skills.autodreamrun": 8,
+    "skills.distillationattempt": 9,
+    "skills.skill": 8,
+    "skills.skillexperience": 8,
+    "skills.skillrevision": 8,
+    "tenants.apikey": 8,
+    "tenants.auditevent": 8,
+    "tenants.client": 8,
+    "tenants.enduser": 8,
+    "tenants.membership": 8,
+    "tenants.notification": 8,
+    "tenants.organization": 7,
+}
+"""Opened by a superuser who sees several organizations."""
+
+API = {
+    "memory/search": 4,
+    "memory/search_all_users": 3,
+    "v1/experiences": 2,
+    "v1/intake": 2,
+    "v1/proposals": 3,
+    "v1/runs": 2,
+    "v1/sessions": 2,
+    "v1/sessions/<id:session_id>/turns": 4,
+    "v1/skills": 2,
+    "v1/skills/<id:pk>/revisions": 4,
+}
+"""Asked with a key."""
+
+SEARCHES = {"memory/search", "memory/search_all_users"}
+"""Lists by what they answer, which their classes do not tell."""
+
+
+class Parents:
+    """The rows that lists within lists belong to."""
+
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+        self.session = make_session(owner, session_id="s-1")
+        self.first = make_intake(owner)
+        self.skill = make_skill(owner)
+        SkillRevision.objects.filter(skill=self.skill).update(state="superseded")
+
+
+def _found_skill(parents: Parents, owner: Owner) -> None:
+    index_skill(make_skill(owner, make_content(description="Use when a refund is due.")))
+
+
+def _turn(parents: Parents, owner: Owner) -> None:
+    ConversationMessage.objects.create(
+        organization=parents.owner.organization,
+        end_user=parents.owner.end_user,
+        session=parents.session,
+        client=parents.first.client,
+        seq=parents.session.turns.count() + 1,
+        role="user",
+        content="Hello",
+        content_hash="0" * 64,
+    )
+
+
+def _revision(parents: Parents, owner: Owner) -> None:
+    make_proposal(parents.owner, skill=parents.skill, state="superseded")
+
+
+MAKE: dict[str, Callable[[Parents, Owner], Any]] = {
+    "memory/search": lambda parents, owner: _found_skill(parents, parents.owner),
+    "memory/search_all_users": _found_skill,
+    "v1/experiences": lambda parents, owner: make_experience(owner),
+    "v1/intake": lambda parents, owner: make_intake(owner),
+    "v1/proposals": lambda parents, owner: ROWS["skills.skillrevision"](owner),
+    "v1/runs": lambda parents, owner: make_run(owner),
+    "v1/sessions": lambda parents, owner: make_session(owner),
+    "v1/sessions/<id:session_id>/turns": _turn,
+    "v1/skills": lambda parents, owner: make_skill(owner),
+    "v1/skills/<id:pk>/revisions": _revision,
+}
+
+
+def lists_of_the_api() -> set[str]:
+    """Return the routes whose views page through rows."""
+    found = set()
+    for route in registered():
+        if (view := route.view) is None or not issubclass(view.cls, GenericAPIView):
+            continue
+        actions = getattr(view, "actions", None)
+        if actions == {"get": "list"} or (actions is None and hasattr(view.cls, "list")):
+            found.add(route.path)
+    return found
+
+
+def measured(call: Callable[[], Any]) -> tuple[int, str]:
+    """Call a list; return how many queries it ran, and them."""
+    call()  # what is kept for later calls is asked for once
+    with CaptureQueriesContext(connection) as queries:
+        answer = call()
+    assert answer.status_code == 200
+    return len(queries), "\n".join(query["sql"] for query in queries.captured_queries)
+
+
+def test_every_list_has_its_number():
+    assert set(ADMIN) == {model._meta.label_lower for model in admin.site._registry}
+    assert set(API) == set(MAKE) == lists_of_the_api() | SEARCHES
+
+
+@pytest.mark.parametrize("label", ADMIN)
+def test_a_list_of_the_admin_costs_what_it_should(label, owner):
+    make_organization("a second one, so that the filter shows")
+    browser: Browser = as_user(make_superuser())
+
+    def make(owner: Owner) -> None:
+        if label == "procrastinate.procrastinatejob":
+            defer("skills.run_dream", queue="dreams", run_id="run-1")
+        elif label in WITHOUT_OWNER:
+            WITHOUT_OWNER[label]()
+        else:
+            ROWS[label](owner)
+
+    call = partial(browser.get, changelist(label))
+    make(owner)
+    one, _ = measured(call)
+    for _ in range(19):
+        make(make_owner(None if label == "tenants.organization" else owner.organization))
+    twenty, queries = measured(call)
+    assert (one, twenty) == (ADMIN[label], ADMIN[label]), queries
+
+
+@pytest.mark.parametrize("route", API)
+def test_a_list_of_the_api_costs_what_it_should(route, owner, api: APIClient):
+    parents = Parents(owner)
+    path = "/" + route.replace("<id:session_id>", "s-1").replace("<id:pk>", parents.skill.pk)
+    asked = {"query": "refund", "limit": "50"} if route in SEARCHES else {"limit": "50"}
+    if route == "memory/search" or route.endswith("/turns"):
+        asked["user_id"] = owner.end_user.user_id
+    call = partial(api.get, path, asked)
+    MAKE[route](parents, owner)
+    one, _ = measured(call)
+    before = len(call().json()["results"])
+    for _ in range(19):
+        MAKE[route](parents, make_owner(owner.organization))
+    twenty, queries = measured(call)
+    assert len(call().json()["results"]) == before + 19
+    assert (one, twenty) == (API[route], API[route]), queries
