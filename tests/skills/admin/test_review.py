@@ -326,5 +326,14 @@ def test_the_home_page_counts_what_the_user_may_see(owner, stranger, reviewer, p
     assert figures["Active skills"] == (0, "/admin/skills/skill/?status__exact=active")
 
 
+def test_the_home_page_counts_no_further_than_it_tells(owner, reviewer, monkeypatch):
+    monkeypatch.setattr("skills.admin.home.MAX_FIGURE", 1)
+    for _ in range(3):
+        make_session(owner, state="dead")
+    figures = {figure["label"]: figure["number"] for figure in reviewer.get("/admin/").context["figures"]}
+    assert figures["Sessions dead"] == "1+"
+    assert figures["Sessions open"] == 0
+
+
 def test_a_fresh_home_page_says_what_to_do(reviewer):
     assert "Bring the first sessions" in reviewer.get("/admin/").content.decode()
