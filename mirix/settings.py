@@ -10,6 +10,7 @@ import hmac
 import os
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from mirix import environment as env
 from mirix.caches import caches
@@ -167,10 +168,21 @@ MIRIX_SEARCH_LOG_RETENTION_DAYS = env.whole("MIRIX_SEARCH_LOG_RETENTION_DAYS", d
 MIRIX_DAILY_TOKEN_BUDGET = env.whole("MIRIX_DAILY_TOKEN_BUDGET", default=0, low=0, high=2_147_483_647)
 MIRIX_REDACT_ON_INTAKE = env.switch("MIRIX_REDACT_ON_INTAKE", default=False)
 
-# Notifications, which each organization turns on for itself.
 MIRIX_PUBLIC_URL = env.url(
     "MIRIX_PUBLIC_URL", default=f"http://127.0.0.1:{MIRIX_PORT}", schemes=("https", "http")
 ).rstrip("/")
+MIRIX_HSTS_DAYS = env.whole("MIRIX_HSTS_DAYS", default=30, low=0, high=3_650)
+_PUBLIC = urlsplit(MIRIX_PUBLIC_URL)
+if _PUBLIC.scheme == "https":  # a proxy ends TLS; the server itself speaks plain HTTP
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    CSRF_TRUSTED_ORIGINS = [f"https://{_PUBLIC.netloc}"]  # also where the proxy does not say that it was TLS
+    SECURE_HSTS_SECONDS = MIRIX_HSTS_DAYS * 24 * 3_600
+    if MIRIX_TRUSTED_PROXIES:
+        SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    # Other hosts of the domain are not ours to speak for (W005, W021); the proxy redirects plain HTTP (W008).
+    SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
+
+# Notifications, which each organization turns on for itself.
 MIRIX_WEBHOOK_ALLOW_PRIVATE = env.switch("MIRIX_WEBHOOK_ALLOW_PRIVATE", default=False)
 vars().update(env.mail("EMAIL_URL", default="consolemail://" if DEBUG else "smtp://localhost:25"))
 EMAIL_TIMEOUT = 10
