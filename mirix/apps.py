@@ -6,6 +6,9 @@ from importlib import import_module
 
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
+from django.db.backends.signals import connection_created
+
+from mirix.checks import refuse_original
 
 
 class MirixConfig(AppConfig):
@@ -15,7 +18,8 @@ class MirixConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        """Register what other libraries look up by import."""
+        """Guard every connection, and register what other libraries look up by import."""
+        connection_created.connect(refuse_original)
         import_module("mirix.api.schema")
         import_module("mirix.api.checks")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.apps import apps
@@ -12,7 +13,13 @@ from django.core.management import call_command, get_commands, load_command_clas
 from django.core.management.base import CommandError
 from django.db import connection
 
-from mirix.checks import UnappliedMigrationsError, require_migrations, unapplied_migrations
+from mirix.checks import (
+    OriginalDatabaseError,
+    UnappliedMigrationsError,
+    refuse_original,
+    require_migrations,
+    unapplied_migrations,
+)
 from mirix.commands import DataCommand, MigrationsRequired
 from tests.mirix.states import ASK, State
 
@@ -58,6 +65,42 @@ class TestUnappliedMigrations:
             "The database is behind the code by 13 migrations: auth (12), skills (1). "
             "Run ./run migrate first."
         )
+
+
+class TestDatabaseOfTheOriginal:
+    @pytest.fixture
+    def visible(self, db):
+        """Makes only some empty tables visible to this connection."""
+
+        def make(*tables: str) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("CREATE SCHEMA elsewhere; SET LOCAL search_path TO elsewhere")
+                for table in tables:
+                    cursor.execute(f"CREATE TABLE {table} (id varchar)")
+
+        return make
+
+    @pytest.mark.parametrize("memories", ["agents", "procedural_memory", "procedural_memory_items"])
+    def test_is_refused_and_given_up(self, visible, memories: str, monkeypatch):
+        visible("organizations", "users", memories)
+        closed: list[bool] = []
+        monkeypatch.setattr(connection, "close", lambda: closed.append(True))
+        with pytest.raises(OriginalDatabaseError, match=r"import_mirix --from"):
+            refuse_original(connection)
+        assert closed == [True]
+
+    @pytest.mark.parametrize(
+        "tables",
+        [
+            [],
+            ["organizations", "users"],
+            ["users", "agents"],
+            ["organizations", "users", "agents", "tenants_organization"],
+        ],
+    )
+    def test_is_not_any_other(self, visible, tables: list[str]):
+        visible(*tables)
+        refuse_original(connection)
 
 
 class TestCommands:
@@ -132,6 +175,33 @@ class TestProcesses:
         assert len(told) == 1
         assert "Run ./run migrate first." in told[0]
         assert "Traceback" not in done.stderr
+
+    def test_touch_no_database_of_the_original(self, migrated_state: State):
+        migrated_state.hold()
+        migrated_state.ask("CREATE SCHEMA original")
+        for table in ("organizations", "users", "agents"):
+            migrated_state.ask(f"CREATE TABLE original.{table} (id varchar)")
+        folder = quote(str(migrated_state.server.socket_dir()), safe="")
+        url = f"postgres://postgres@/mirix?host={folder}&options=-csearch_path%3Doriginal"
+        for command in (
+            ["migrate"],
+            ["quickstart", "--no-serve"],
+            ["flush", "--no-input"],
+            ["worker"],
+            ["procrastinate", "worker"],
+            ["serve", "--port", "0"],
+            ["create_organization", "never"],
+        ):
+            done = migrated_state.manage(*command, env={"DATABASE_URL": url})
+            (line,) = done.stderr.splitlines()
+            assert done.returncode == 1
+            assert line.startswith("Database error: “mirix” is a database of the original MIRIX")
+            assert "import_mirix --from" in line
+        web = ("-m", "gunicorn", "mirix.wsgi", "--bind", "127.0.0.1:0", "--no-control-socket")
+        done = migrated_state.run(*web, env={"DATABASE_URL": url})
+        assert done.returncode == 4
+        assert "mirix does not start: “mirix” is a database of the original MIRIX" in done.stderr
+        assert migrated_state.ask("SELECT count(*) FROM pg_tables WHERE schemaname = 'original'") == "3"
 
     def test_work_again_after_migrate(self, state_behind: State):
         assert state_behind.manage("migrate", "--fake", "-v0").returncode == 0
