@@ -14,6 +14,25 @@ MAX_INSTRUCTIONS_CHARS = 65_536
 MAX_TRIGGERS = 50
 MAX_TRIGGER_CHARS = 512
 MAX_EXAMPLES = 50
+ENTRY_TYPES = ("workflow", "guide", "script")
+KINDS = (
+    ("guide", ("how",)),
+    ("workflow", ("workflow", "process", "procedure", "sop", "runbook", "playbook", "checklist", "routine")),
+    ("script", ("script", "code", "command", "snippet", "shell", "query")),
+    ("guide", ("guide", "manual", "tutorial", "reference")),
+)
+
+
+def entry_type_of(value: object) -> str:
+    """Return the kind that a free text means: the lenient reader of what today's rules would refuse.
+
+    One of `ENTRY_TYPES` stays, in any case. Else what contains `how` is a guide; what names a process, a
+    script or a guide by one of `KINDS` is that, in this order; all others are workflows.
+    """
+    lowered = value.strip().lower() if isinstance(value, str) else ""
+    if lowered in ENTRY_TYPES:
+        return lowered
+    return next((kind for kind, words in KINDS if any(word in lowered for word in words)), "workflow")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +49,9 @@ class Content:
 
     @classmethod
     def of(cls, row: Any) -> Content:
-        """Return the content of a `Skill` or a `SkillRevision`."""
-        return cls(**{name: getattr(row, name) for name in cls.__dataclass_fields__})
+        """Return the content of a `Skill` or a `SkillRevision`; its kind is read leniently."""
+        found = {name: getattr(row, name) for name in cls.__dataclass_fields__}
+        return cls(**found | {"entry_type": entry_type_of(found["entry_type"])})
 
     def as_fields(self) -> dict[str, Any]:
         """Return the content as model fields."""

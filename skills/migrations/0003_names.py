@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from django.db import migrations, transaction
 from django.db.models import Q
+from django.db.models.fields.json import KT
 from django.db.models.functions import Left
 
 from skills.migrations._batches import BATCH, update
@@ -45,30 +46,35 @@ def slug_of(summary: str | None, row_id: str) -> str:
     return slug(summary or "") or slug(f"skill-{row_id[-8:]}")
 
 
-def own_name(summary: str | None, last_modify: object) -> str | None:
-    """Return the name a row brings along: a valid one as its summary, or from when it was a skill before."""
-    carried = last_modify.get("skill") if isinstance(last_modify, dict) else None
-    names = (carried.get("name") if isinstance(carried, dict) else None, summary)
-    return next((name for name in names if is_valid(name)), None)
+def own_name(summary: str | None, carried: str | None) -> str | None:
+    """Return the name a row brings along: the one from when it was a skill before, or a valid summary."""
+    return next((name for name in (carried, summary) if is_valid(name)), None)
 
 
 class Names:
-    """The names of one owner: those that rows bring along are reserved for their first holder."""
+    """The names of one owner.
+
+    `brought` are (row id, name) of the rows whose summary is a valid name already, in order of creation: it
+    is reserved for the first of them. `given` are names that are taken, by rows named before.
+    """
 
     def __init__(self, brought: Iterable[tuple[str, str]], given: Iterable[str]) -> None:
+        self._taken = set(given)
         self._holder: dict[str, str] = {}
         for row_id, name in brought:
             self._holder.setdefault(name, row_id)
-        self._taken = {*self._holder, *given}
+        self._reserved = self._holder.keys() - self._taken
         self._next: dict[str, int] = {}
 
     def name_for(self, row_id: str, brought: str | None, base: str) -> str:
-        """Return the name of the next row in order of creation."""
-        if brought is not None and self._holder[brought] == row_id:
+        """Return the name of the next row in order of creation: its own, its base, or that with a number."""
+        if brought in self._reserved and self._holder[brought] == row_id:
+            self._reserved.discard(brought)
+            self._taken.add(brought)
             return brought
         base = brought or base
         name, number = base, self._next.get(base, 2)
-        while name in self._taken:
+        while name in self._taken or name in self._reserved:
             suffix = f"-{number}"
             name = base[: MAX_NAME - len(suffix)].rstrip("-") + suffix
             number += 1
@@ -88,21 +94,17 @@ def give_names(apps, schema_editor):
 
 
 def _name_owner(model, rows, using):
+    rows = rows.annotate(carried=KT("last_modify__skill__name"))
     brought = (
         (row.pk, name)
-        for batch in _by_creation(
-            rows.annotate(start=Left("summary", MAX_NAME + 1)).defer("summary", "steps")
-        )
+        for batch in _by_creation(rows.annotate(start=Left("summary", MAX_NAME + 1)).only("created_at"))
         for row in batch
-        if (name := own_name(row.start, row.last_modify)) is not None
+        if (name := own_name(row.start, row.carried)) is not None
     )
     names = Names(brought, rows.exclude(name="").values_list("name", flat=True))
-    for batch in _by_creation(rows.filter(name="").defer("steps")):
+    for batch in _by_creation(rows.filter(name="").only("created_at", "summary")):
         named = [
-            (
-                row.pk,
-                names.name_for(row.pk, own_name(row.summary, row.last_modify), slug_of(row.summary, row.pk)),
-            )
+            (row.pk, names.name_for(row.pk, own_name(row.summary, row.carried), slug_of(row.summary, row.pk)))
             for row in batch
         ]
         with transaction.atomic(using=using):

@@ -3,11 +3,14 @@
 - description: the summary; what exceeds the cap moves to the top of the instructions. A blank summary
   borrows the first line of the steps.
 - instructions: the steps. A list has a line for each entry, numbered unless the entries carry their own
-  numbers; an object has a line for each key; JSON inside a text is read as JSON; null is nothing.
+  numbers; an object has a line for each key; JSON inside a text is read as JSON; null is nothing. Numbers
+  keep their digits. No text is dropped, so that instructions may exceed the cap of what is written today.
 - entry_type: a known one stays; else what contains `how` is a guide; what names a process, a script or a
   guide by one of `KINDS` is that; all others are workflows.
+- A row that was a skill before it became flat again (0007 says how) gets its own content back.
 
-An interrupted run resumes with the rows that have no text yet. The functions are frozen here.
+JSON is read as the text it is in the database: Python would change numbers, and stop at deep nesting. An
+interrupted run resumes with the rows that have no text yet. The functions are frozen here.
 """
 
 from __future__ import annotations
@@ -16,21 +19,33 @@ import json
 import re
 from typing import Any
 
-from django.db import migrations
+from django.db import migrations, models
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Cast
 
 from skills.migrations._batches import batches, update
 
 MAX_DESCRIPTION = 1_024
 MAX_DEPTH = 20
+MAX_PARSED_DEPTH = 100
 NUMBERED = re.compile(r"(?:\d+\s*[.):](?!\d)|step\s+\d+\b|[-*•]\s)", re.IGNORECASE)
 NUMBER = re.compile(r"\d+\.\s+")
-UNSTORABLE = re.compile("\\\\u0000|[\ud800-\udfff]")
+BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+KEPT = {"name", "triggers", "examples", "version", "status"}
+STATUSES = ("active", "archived", "quarantined")
 KINDS = (
     ("guide", ("how",)),
     ("workflow", ("workflow", "process", "procedure", "sop", "runbook", "playbook", "checklist", "routine")),
     ("script", ("script", "code", "command", "snippet", "shell", "query")),
     ("guide", ("guide", "manual", "tutorial", "reference")),
 )
+
+
+class Literal(str):
+    """A number of a JSON text as it was written: `1.10` and 5,000 digits stay what they are."""
+
+    __slots__ = ()
 
 
 def entry_type(text: str | None) -> str:
@@ -51,7 +66,7 @@ def split_description(text: str) -> tuple[str, str]:
 
 
 def texts(summary: str | None, steps: Any) -> tuple[str, str]:
-    """Return (description, instructions) of a row."""
+    """Return (description, instructions) of a row; `steps` is a JSON value or a text."""
     description, rest = split_description((summary or "").strip())
     procedure = readable(steps)
     if not description and procedure:
@@ -59,13 +74,38 @@ def texts(summary: str | None, steps: Any) -> tuple[str, str]:
     return description, "\n\n".join(part for part in (rest, procedure) if part)
 
 
+def parsed(text: str) -> Any:
+    """Return the value of a JSON text, numbers as `Literal`; the text itself where it cannot be had whole.
+
+    That is where it is no JSON, nests deeper than 100 levels, or names a key of an object twice.
+    """
+    depth = deepest = 0
+    for match in BRACKETS.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match.group(), 0)
+        deepest = max(deepest, depth)
+    if deepest > MAX_PARSED_DEPTH:
+        return text
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_float=Literal,
+            parse_int=Literal,
+            parse_constant=Literal,
+        )
+    except ValueError:
+        return text
+
+
 def readable(value: Any, depth: int = 0) -> str:
     """Return a JSON value as text for people."""
     if depth > MAX_DEPTH:
-        return json.dumps(value, ensure_ascii=False)
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     match value:
         case None:
             return ""
+        case Literal():
+            return str(value)
         case str():
             inner = _json_inside(value)
             return value.strip() if inner is None else readable(inner, depth + 1)
@@ -76,16 +116,27 @@ def readable(value: Any, depth: int = 0) -> str:
     return json.dumps(value)
 
 
+def tags(filter_tags: Any) -> dict[str, Any]:
+    """Return the tags a skill keeps: those of a single session are no property of a skill."""
+    pairs = filter_tags if isinstance(filter_tags, dict) else {}
+    return {key: value for key, value in pairs.items() if key != "session_id"}
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("A key stands twice.")
+    return found
+
+
 def _json_inside(text: str) -> Any:
-    """Return the list, object or text that `text` is the JSON of; None when it is none, or cannot be stored."""
+    """Return the list, object or text that `text` is the JSON of; None if it is none or cannot be stored."""
     if not text.strip().startswith(("[", "{", '"')):
         return None
-    try:
-        value = json.loads(text)
-        unstorable = UNSTORABLE.search(json.dumps(value, ensure_ascii=False))
-    except (ValueError, RecursionError):
+    value = parsed(text)
+    if value is text or UNSTORABLE.search(json.dumps(value, ensure_ascii=False).replace("\\u0000", "\x00")):
         return None
-    return None if unstorable else value
+    return value
 
 
 def _lines(items: list[Any], depth: int) -> str:
@@ -106,18 +157,14 @@ def _indented(text: str, margin: str) -> str:
     return text.replace("\n", f"\n{margin}")
 
 
-def tags(filter_tags: Any) -> dict[str, Any]:
-    """Return the tags a skill keeps: those of a single session are no property of a skill."""
-    pairs = filter_tags if isinstance(filter_tags, dict) else {}
-    return {key: value for key, value in pairs.items() if key != "session_id"}
-
-
-def carried(last_modify: Any) -> tuple[list, list, str, str]:
-    """Return (triggers, examples, version, status) of a row that was a skill before it became flat again."""
-    skill = last_modify.get("skill") if isinstance(last_modify, dict) else None
-    if not isinstance(skill, dict):
-        return [], [], "0.1.0", "active"
-    return skill["triggers"], skill["examples"], skill["version"], skill["status"]
+def carried(carrier: str | None) -> dict[str, Any]:
+    """Return what a row has kept of the skill it was before it became flat again; empty for any other row."""
+    try:
+        kept = json.loads(carrier or "null")
+    except (ValueError, RecursionError):
+        return {}
+    is_ours = isinstance(kept, dict) and kept.keys() >= KEPT and kept["status"] in STATUSES
+    return kept if is_ours else {}
 
 
 def give_texts(apps, schema_editor):
@@ -133,22 +180,44 @@ def give_texts(apps, schema_editor):
         "version": "text",
         "status": "text",
     }
-    for batch in batches(model.objects.filter(description="", instructions=""), using):
+    text = models.TextField()
+    rows = (
+        model.objects.filter(description="", instructions="")
+        .annotate(
+            steps_text=Cast("steps", text),
+            tags_text=Cast("flat_filter_tags", text),
+            carrier=Cast(KeyTransform("skill", "last_modify"), text),
+        )
+        .only("summary", "flat_entry_type")
+    )
+    for batch in batches(rows, using):
         update(model, columns, [_values(row) for row in batch], using)
 
 
 def _values(row) -> tuple[str, ...]:
-    triggers, examples, version, status = carried(row.last_modify)
+    kept = carried(row.carrier)
+    steps = None if row.steps_text is None else parsed(row.steps_text)
+    is_verbatim = bool(kept.get("texts")) and isinstance(row.summary, str) and isinstance(steps, str)
     return (
         row.pk,
-        *texts(row.summary, row.steps),
+        *((row.summary, steps) if is_verbatim else texts(row.summary, steps)),
         entry_type(row.flat_entry_type),
-        json.dumps(tags(row.flat_filter_tags)),
-        json.dumps(triggers),
-        json.dumps(examples),
-        version,
-        status,
+        json.dumps(tags(_plain(row.tags_text))),
+        json.dumps(kept.get("triggers", [])),
+        json.dumps(kept.get("examples", [])),
+        kept.get("version", "0.1.0"),
+        kept.get("status", "active"),
     )
+
+
+def _plain(text: str | None) -> Any:
+    """Return the value of a JSON text, None where it cannot be had whole."""
+    if text is None or isinstance(parsed(text), str):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:  # a number of thousands of digits
+        return None
 
 
 class Migration(migrations.Migration):

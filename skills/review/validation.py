@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from skills.content import (
+    ENTRY_TYPES,
     MAX_DESCRIPTION_CHARS,
     MAX_EXAMPLES,
     MAX_INSTRUCTIONS_CHARS,
@@ -18,7 +19,6 @@ from skills.content import (
 )
 
 NAME = re.compile(NAME_PATTERN)
-ENTRY_TYPES = ("workflow", "guide", "script")
 
 
 def content_errors(content: Content) -> dict[str, list[str]]:
