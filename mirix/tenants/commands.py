@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -79,25 +81,41 @@ def create_missing(
     command: DataCommand, *, organization: str, client: str, user_id: str
 ) -> tuple[Client, Owner]:
     """Return client and owner by name for commands that load data; make what is missing and say so."""
-    actor = Actor.operator()
+    with _refusals():
+        organization_row = _organization(command, organization)
+        client_row, made = get_or_create_client(
+            organization=organization_row, name=client, actor=Actor.operator()
+        )
+        if made:
+            command.say(f"created client {client_row.name!r}")
+        return client_row, _owner(command, organization_row, user_id)
+
+
+def create_missing_owner(command: DataCommand, *, organization: str, user_id: str) -> Owner:
+    """Return the owner by name; make the organization or the end user when missing, and say so."""
+    with _refusals():
+        return _owner(command, _organization(command, organization), user_id)
+
+
+def _organization(command: DataCommand, name: str) -> Organization:
+    organization, made = get_or_create_organization(name=name, actor=Actor.operator())
+    if made:
+        command.say(f"created organization {organization.name!r}")
+    return organization
+
+
+def _owner(command: DataCommand, organization: Organization, user_id: str) -> Owner:
+    if known := find_owner_of(organization=organization, user_id=user_id):
+        return known
+    end_user = get_or_create_end_user(organization=organization, user_id=user_id)
+    command.say(f"created end user {end_user.user_id!r}")
+    return Owner(organization=organization, end_user=end_user)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Say what a service refuses as a command does: in one line."""
     try:
-        organization_row, made_organization = get_or_create_organization(name=organization, actor=actor)
-        client_row, made_client = get_or_create_client(
-            organization=organization_row, name=client, actor=actor
-        )
-        known = find_owner_of(organization=organization_row, user_id=user_id)
-        end_user = (
-            known.end_user
-            if known
-            else get_or_create_end_user(organization=organization_row, user_id=user_id)
-        )
+        yield
     except ValidationError as error:
         raise CommandError("; ".join(error.messages)) from error
-    for made, what in (
-        (made_organization, f"organization {organization_row.name!r}"),
-        (made_client, f"client {client_row.name!r}"),
-        (known is None, f"end user {end_user.user_id!r}"),
-    ):
-        if made:
-            command.say(f"created {what}")
-    return client_row, Owner(organization=organization_row, end_user=end_user)

@@ -64,6 +64,8 @@ class ReadFile:
 
     file: SkillFile
     warnings: list[str]
+    is_ours: bool
+    """Whether we wrote it: then what it does not name is not there, else its tool may not know it."""
 
 
 # ---- Writing ---------------------------------------------------------------------------------------
@@ -71,7 +73,7 @@ class ReadFile:
 
 def render(file: SkillFile) -> bytes:
     """Return the bytes of the file."""
-    content = _clean(file.content)
+    content = cleaned(file.content)
     plain = _plain_description(content.description, content.name)
     values = {
         "version": file.provenance.get("version", ""),
@@ -98,7 +100,8 @@ def etag_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _clean(content: Content) -> Content:
+def cleaned(content: Content) -> Content:
+    """Return a content as a file holds it: storable texts in NFC, no tag of a single session."""
     return Content(
         name=content.name,
         entry_type=content.entry_type,
@@ -187,7 +190,7 @@ class _Reader:
         fields = self.fields()
         return ReadFile(
             file=SkillFile(
-                content=_clean(content),
+                content=cleaned(content),
                 provenance={
                     name: self.own[name]
                     for name in PROVENANCE
@@ -197,6 +200,7 @@ class _Reader:
                 metadata=self.others(),
             ),
             warnings=self.warnings,
+            is_ours=self.is_ours,
         )
 
     def name(self, folder: str, data: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -38,6 +39,7 @@ def propose(
     rationale: str,
     run: AutoDreamRun | None = None,
     author: User | None = None,
+    source: dict[str, Any] | None = None,
 ) -> SkillRevision:
     """Write a proposal and mark its experiences as consumed; return the new revision.
 
@@ -45,7 +47,7 @@ def propose(
     to change an open one, name it as `target_revision`; the new revision then takes its place and carries
     on its experiences, so `content` must be an edit of the open text. `content.filter_tags` count only
     where no session supports the revision; else they are the pairs that all supporting sessions of the
-    skill share.
+    skill share. `source` is what an import found, kept with the revision.
 
     Raises `InvalidContent` for content that could never be published and `ProposalConflict` when the
     target is no longer open or the skill has moved on, when a proposal that the caller did not name is
@@ -69,6 +71,7 @@ def propose(
         author=author,
         run=run,
         rationale=rationale,
+        source=source,
         content_hash=content.hash,
         risk_flags=risk_flags(
             before=Content.of(base) if base else None,
