@@ -8,9 +8,10 @@ from django.contrib import admin
 from django.db.models import F
 from django.http import HttpRequest
 
-from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
+from mirix.admin_base import OrganizationFilter, display, two_lines
 from mirix.templatetags.mirix_admin import ago
 from skills.admin.evidence import view_experience
+from skills.admin.travelling import TravellingAdmin
 from skills.models import RevisionState, Skill, SkillExperience
 
 STATUS_COLOURS = {"Active": "success", "Archived": "info", "Quarantined": "danger"}
@@ -25,7 +26,7 @@ MAX_EVIDENCE = 50
 
 
 @admin.register(Skill)
-class SkillAdmin(PageAdmin):
+class SkillAdmin(TravellingAdmin):
     """Published skills; review alone writes them."""
 
     page_template = "admin/skills/skill/page.html"

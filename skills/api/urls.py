@@ -10,6 +10,7 @@ from skills.api.experiences import ExperienceViewSet
 from skills.api.proposals import ProposalViewSet
 from skills.api.runs import RunViewSet
 from skills.api.search import OrganizationSearchView, SearchView
+from skills.api.skill_md import SkillMdView
 from skills.api.skills import SkillRevisionsView, SkillViewSet
 
 urlpatterns = [
@@ -22,6 +23,7 @@ urlpatterns = [
     path("v1/runs/<id:pk>", RunViewSet.as_view({"get": "retrieve"}), name="run"),
     path("v1/skills", SkillViewSet.as_view({"get": "list"}), name="skills"),
     path("v1/skills/<id:pk>", SkillViewSet.as_view({"get": "retrieve"}), name="skill"),
+    path("v1/skills/<id:pk>/SKILL.md", SkillMdView.as_view(), name="skill-md"),
     path("v1/skills/<id:pk>/revisions", SkillRevisionsView.as_view(), name="skill-revisions"),
     path("v1/proposals", ProposalViewSet.as_view({"get": "list"}), name="proposals"),
     path("v1/proposals/<id:pk>", ProposalViewSet.as_view({"get": "retrieve"}), name="proposal"),

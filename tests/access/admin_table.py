@@ -225,12 +225,19 @@ close
   POST            302     403       403       302       302            302        404
 """
 
+# Whoever may operate brings skills along, as proposals.
+TRAVELLING = """
+import
+  GET             302     403       403       200       200            200        200
+  POST            302     403       403       200       200            200        400
+"""
+
 MODELS = {
     "conversations.intakerecord": READ + REPLAY,
     "conversations.session": READ + CLOSING,
     "skills.autodreamrun": READ,
     "skills.distillationattempt": READ,
-    "skills.skill": READ,
+    "skills.skill": READ + TRAVELLING,
     "skills.skillexperience": READ,
     "skills.skillrevision": READ + DECISIONS,
     "tenants.auditevent": TRAIL,

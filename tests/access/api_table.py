@@ -92,6 +92,9 @@ v1/skills
 v1/skills/<id:pk>
   GET,HEAD 401     200   200    200    200       200       200            200        404       404
 
+v1/skills/<id:pk>/SKILL.md
+  GET,HEAD 401     200   200    200    200       200       200            200        404       404
+
 v1/skills/<id:pk>/revisions
   GET,HEAD 401     200   200    200    200       200       200            200        404       404
 

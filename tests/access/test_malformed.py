@@ -85,13 +85,16 @@ PARAMETERS = [
 ODD_IDS = ("%00", "%ff", "%ed%a0%80", "a%2Fb", "%2e%2e", "x" * 3_000, "'", "%25", "%0a")
 UNKNOWN_PATHS = ("/nowhere", "/v1", "/v1/", "/memory/", "/v1/skills/", "//v1/skills", "/auth/token/")
 
+MARKDOWN = "text/markdown; charset=utf-8"
+
 
 def fault_of(answer: HttpResponse, expected: set[int] | None = None) -> str:
     """Return what is wrong with an answer to something malformed; empty where nothing is."""
     status = answer.status_code
     if status >= 500:
         return f"{status}"
-    if answer.content and answer["Content-Type"] != "application/json":
+    allowed = ("application/json", MARKDOWN) if status == 200 else ("application/json",)
+    if answer.content and answer["Content-Type"] not in allowed:
         return f"{status} in {answer['Content-Type']}"
     if expected and status not in expected:
         return f"{status}, not one of {sorted(expected)}: {answer.content[:200]!r}"
