@@ -16,7 +16,7 @@ import yaml
 
 from mirix.text import HIDDEN
 
-MAX_CHARS = 262_144
+MAX_CHARS = 600_000
 MAX_DEPTH = 16
 MAX_NODES = 20_000
 
@@ -27,7 +27,7 @@ BLANK = re.compile(r"(?:[ \t]*\r?\n)*")
 FENCE = re.compile(r"---[ \t]*\r?\n")
 END = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$\n?", re.MULTILINE)
 # A line that a careless writer left unquoted; indicators of lists, maps and blocks mean what they say.
-UNQUOTED = re.compile(r"^(?P<key>\s*[\w-]+):[ \t]+(?P<value>[^\s\"'|>\[{#].*?)[ \t]*\r?$", re.MULTILINE)
+UNQUOTED = re.compile(r"^(?P<key>[ \t]*[\w-]+):[ \t]+(?P<value>[^\s\"'|>\[{#].*)$", re.MULTILINE)
 
 
 class Unreadable(ValueError):
@@ -80,9 +80,8 @@ def read(text: str) -> tuple[dict[str, Any], list[str]]:
     try:
         node = _compose(text)
     except yaml.YAMLError as error:
-        mended = UNQUOTED.sub(_quote_line, text)
         try:
-            node = _compose(mended)
+            node = _compose(UNQUOTED.sub(_quote_line, text))
         except yaml.YAMLError:
             raise Unreadable(f"Its frontmatter is no YAML: {_reason(error)}.") from error
         warnings.append(f"Its frontmatter is no YAML ({_reason(error)}); bare texts were read as quoted.")
@@ -92,12 +91,12 @@ def read(text: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def _quote_line(match: re.Match[str]) -> str:
-    return f"{match['key']}: {json.dumps(match['value'], ensure_ascii=False)}"
+    return f"{match['key']}: {json.dumps(match['value'].rstrip(), ensure_ascii=False)}"
 
 
 def _reason(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "a character that YAML does not allow"
+    problem = getattr(error, "problem", None) or "something that YAML does not allow"
     return f"{problem}, line {mark.line + 2}" if mark else str(problem)
 
 
@@ -124,6 +123,10 @@ def _compose(text: str) -> Any:
     loader = _Loader(text)
     try:
         return loader.get_single_node()
+    except Unreadable:
+        raise
+    except (ValueError, OverflowError) as error:  # an escape or a version that is no number it could be
+        raise yaml.YAMLError("a number that is out of range") from error
     finally:
         loader.dispose()
 

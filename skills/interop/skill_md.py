@@ -40,7 +40,9 @@ OURS = ("description", "entry-type", "triggers", "examples", "filter-tags")
 PROVENANCE = ("version", "revision", "author", "published", "experiences")
 """Where a text comes from: version, id of the revision, kind of author, when, on how many experiences."""
 FIELDS = ("license", "compatibility", "allowed-tools")
-MAX_COMPATIBILITY_CHARS = 500
+MAX_FIELD_CHARS = {"license": 1_000, "compatibility": 500, "allowed-tools": 5_000}
+MAX_METADATA_CHARS = 20_000
+"""Of all that other tools say; more is left out, so that what is written can be read again."""
 MAX_KEY_CHARS = 100
 MAX_PROVENANCE_CHARS = 128
 
@@ -274,8 +276,8 @@ class _Reader:
             if isinstance(value, list) and all(isinstance(item, str) for item in value):
                 value = " ".join(value)
             text = clean_text(_text(value)).strip()
-            if name == "compatibility" and len(text) > MAX_COMPATIBILITY_CHARS:
-                self.warn("Its compatibility is too long for the field; it is kept under metadata.")
+            if len(text) > MAX_FIELD_CHARS[name]:
+                self.warn(f"Its {name} is too long for the field; it is kept under metadata.")
                 continue
             self.rest.pop(name, None)
             if text:
@@ -288,10 +290,16 @@ class _Reader:
             names = ", ".join(shorten(name, 40) for name in sorted(self.rest)[:10])
             self.warn(f"Kept under metadata, as the format does not know it: {names}.")
         found = {}
+        left = MAX_METADATA_CHARS
         for key, value in {**self.rest, **self.metadata}.items():
-            name = clean_text(key).strip()[:MAX_KEY_CHARS].strip()
-            if name and not name.startswith(PREFIX):
-                found[name] = clean_text(_text(value))
+            name, text = clean_text(key).strip()[:MAX_KEY_CHARS].strip(), clean_text(_text(value))
+            if not name or name.startswith(PREFIX):
+                continue
+            if len(name) + len(text) > left:
+                self.warn(f"{shorten(name, 40)} is too long to be kept and was left out.")
+                continue
+            left -= len(name) + len(text)
+            found[name] = text
         return found
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -327,7 +329,7 @@ class TestRefused:
             (b"---\nx: &a {b: c}\n<<: *a\n---\nDo.", "aliases"),
             (b"---\nx: " + b"[" * 5000 + b"\n---\n", "nested too deep"),
             (b"---\nx: [" + b"a," * 30000 + b"]\n---\n", "too many fields"),
-            (b"---\nx: " + b"a" * 300_000 + b"\n---\n", "more than 262,144"),
+            (b"---\nx: " + b"a" * 600_000 + b"\n---\n", "more than 600,000"),
         ],
     )
     def test_reasons(self, data, reason):
@@ -343,6 +345,79 @@ class TestRefused:
         read = parse(b"---\nname: a\ndescription: !!python/object/apply:os.getcwd []\n---\nDo.", "a")
 
         assert read.file.content.description == "[]"
+
+
+PIECES = [
+    *(
+        "---\n",
+        "...\n",
+        "\n",
+        "\r\n",
+        "\t",
+        "  ",
+        "- ",
+        "? ",
+        ": ",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        '"',
+        "'",
+        "#",
+        "@",
+        "`",
+    ),
+    *("&a ", "*a ", "<<: ", "!!int ", "!<x> ", "!%ff ", "|\n", ">-\n", "%YAML 1.1\n", "%TAG "),
+    *('"\\UFFFFFFFF"', '"\\ud800"', "\ufeff", "\x85", "\x00", "é", "🛠", "<", "e\u0301"),
+    *("name: a\n", "description: d\n", "metadata:\n", "mirix-entry-type: guide\n", "  mirix-examples: 1\n"),
+    *("## Examples\n", "### Example 1\n", "- **a**: 1\n"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=40).map("".join))
+@example("%YAML 1." + "9" * 5_000)
+def test_whatever_comes_is_read_or_refused_with_a_reason(text):
+    for whole in (text, f"---\ndescription: d\n{text}\n---\nDo."):
+        try:
+            file = parse(whole.encode("utf-8", "replace"), "a").file
+        except Unreadable:
+            continue
+        written = render(file)
+        assert render(parse(written, file.content.name).file) == written
+        assert validate_metadata(parse_frontmatter(written.decode())[0], Path(file.content.name)) == []
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "\n" * 500_000,
+        "a: x" + " " * 500_000 + "y: z",
+        "a: x" + "\t" * 500_000 + "y: z\nb",
+        "- " * 250_000,
+        "? " * 250_000,
+        '"' + "a: " * 150_000,
+        "a: b: c\n" * 60_000,
+        "%" * 500_000,
+        " " * 500_000 + "a",
+        "a: |\n" + " " * 500_000,
+    ],
+    ids=lambda head: head[:6],
+)
+def test_no_text_takes_long(head):
+    """Bounded by the clock of the processor, which a busy machine does not move."""
+    start = time.process_time()
+    with contextlib.suppress(Unreadable):
+        parse(f"---\n{head}\n---\nDo.".encode())
+    assert time.process_time() - start < 15
+
+
+def test_what_is_kept_of_other_tools_is_bounded():
+    read = parse(f"---\nname: a\ndescription: d\nx: {'y' * 30_000}\nz: 1\n---\nDo.".encode(), "a")
+
+    assert read.file.metadata == {"z": "1"}
+    assert "x is too long to be kept and was left out." in read.warnings
 
 
 def test_every_skill_of_the_wild_reads_writes_and_passes():
