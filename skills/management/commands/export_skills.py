@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from mirix.tenants.commands import OrganizationCommand
 from mirix.tenants.models import Organization
 from mirix.tenants.selectors import find_owner_of
-from mirix.text import clean_text
+from mirix.text import clean_text, visible
 from skills.interop.exporting import top_of, tree
 from skills.interop.targets import Refused, write_file, write_tree, write_zip
 from skills.models import Skill, SkillStatus
@@ -78,6 +78,13 @@ class Command(OrganizationCommand):
             raise CommandError(f'unknown skill {missing[0]!r}; `search ""` lists those that are there')
         return rows
 
+    def show(self, text: str) -> None:
+        """Write one file to standard output: byte for byte, unless a terminal would obey what is in it."""
+        if self.as_json:
+            self.answer({"to": STDOUT, "skills": 1, "file": text}, "")
+        else:
+            self.stdout.write(visible(text) if self.stdout.isatty() else text, ending="")
+
     def write(self, target: str, files: list[tuple[str, bytes]]) -> tuple[int, int]:
         """Write the files to where the name of the target says; return how many changed and stayed."""
         path = Path(target)
@@ -86,7 +93,7 @@ class Command(OrganizationCommand):
                 raise CommandError(f"{len(files)} skills do not fit into one file; name one, or a folder")
             data = files[0][1]
             if target == STDOUT:
-                self.stdout.write(data.decode(), ending="")
+                self.show(data.decode())
             else:
                 write_file(path, data)
         elif path.suffix.lower() == ".zip":

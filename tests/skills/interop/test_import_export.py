@@ -269,6 +269,21 @@ class TestExport:
 
         assert (tmp_path / "x.md").read_bytes() == skill_md(skill=skill)
         assert capsys.readouterr().out.encode() == skill_md(skill=skill)
+        call_command("export_skills", skill.pk, organization=name, to="-", json=True)
+        assert json.loads(capsys.readouterr().out)["file"].encode() == skill_md(skill=skill)
+
+    def test_a_terminal_is_not_commanded(self, owner, capsys, monkeypatch):
+        skill = make_skill(owner, make_content(name="pay", instructions="\x1b[31mred"))
+        monkeypatch.setattr("django.core.management.base.OutputWrapper.isatty", lambda _: True)
+        call_command("export_skills", "pay", organization=owner.organization.name, to="-", no_color=True)
+
+        assert capsys.readouterr().out == skill_md(skill=skill).decode().replace("\x1b", "\\u001b")
+
+    def test_of_another_organization_nothing_is_found(self, owner, stranger, tmp_path):
+        theirs = make_skill(stranger, make_content(name="theirs"))
+        for key in ("theirs", theirs.pk):
+            with pytest.raises(CommandError, match="unknown skill"):
+                call_command("export_skills", key, organization=owner.organization.name, to=str(tmp_path))
 
     def test_an_archive(self, owner, tmp_path, capsys):
         for number in range(2):
