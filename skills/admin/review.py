@@ -7,6 +7,7 @@ from typing import Any
 from skills.admin.evidence import view_experience
 from skills.content import Content, next_patch
 from skills.models import RevisionState, SkillRevision
+from skills.review.bases import has_moved
 from skills.review.diffs import changed_words, field_diffs
 from skills.review.publishing import FIRST_VERSION
 from skills.review.risks import RISK_LABELS
@@ -49,4 +50,4 @@ def _moved(revision: SkillRevision) -> bool:
     """Whether the skill was published anew since the proposal was made, so that approval is refused."""
     if revision.state != RevisionState.PROPOSED or revision.skill is None:
         return False
-    return revision.skill.current_revision_id != revision.base_id
+    return has_moved(skill=revision.skill, base=revision.base)

@@ -92,6 +92,9 @@ class RevisionAction(models.TextChoices):
     MIGRATE = "migrate", "Migrate"
     ROLLBACK = "rollback", "Rollback"
     ARCHIVE = "archive", "Archive"
+    RESTORE = "restore", "Restore"
+    QUARANTINE = "quarantine", "Quarantine"
+    RELEASE = "release", "Release"
 
 
 class AuthorKind(models.TextChoices):

@@ -20,7 +20,11 @@ class BaseConflict(ReviewError):
 
 
 class ReasonRequired(ReviewError):
-    """A rejection without a reason teaches nobody anything."""
+    """A decision against something without a reason teaches nobody anything."""
+
+
+class NothingToDo(ReviewError):
+    """What was asked for is so already, or there is nothing to do it with."""
 
 
 class UnverifiedSupport(ReviewError):

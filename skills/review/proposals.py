@@ -20,8 +20,10 @@ from skills.models import (
     SkillExperience,
     SkillRevision,
 )
+from skills.review.bases import has_moved
 from skills.review.errors import InvalidContent, ProposalConflict
-from skills.review.risks import Support, risk_flags
+from skills.review.risks import risk_flags
+from skills.review.support import as_support
 from skills.review.tags import shared_tags
 from skills.review.validation import content_errors
 
@@ -76,7 +78,7 @@ def propose(
         risk_flags=risk_flags(
             before=Content.of(base) if base else None,
             after=content,
-            support=[_as_support(experience) for experience in support],
+            support=[as_support(experience) for experience in support],
             max_instructions_chars=settings.MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS,
         ),
         **content.as_fields(),
@@ -115,7 +117,7 @@ def _superseded(owner: Owner, skill: Skill | None, target: SkillRevision | None)
         raise ProposalConflict(f"The proposal {target.pk} is no longer open.")
     if target is None and found is not None:
         raise ProposalConflict(f"The proposal {found.pk} for “{found.name}” is open; amend that one.")
-    if found is not None and skill is not None and found.base_id != skill.current_revision_id:
+    if found is not None and skill is not None and has_moved(skill=skill, base=found.base):
         raise ProposalConflict(f"The proposal {found.pk} was made before version {skill.version}.")
     if found is not None:
         found.state = RevisionState.SUPERSEDED
@@ -158,15 +160,3 @@ def _refuse_invalid(owner: Owner, content: Content, skill: Skill | None) -> None
         namesake = namesake.exclude(pk=skill.pk)
     if taken := namesake.first():
         raise ProposalConflict(f"The name “{content.name}” belongs to the skill {taken.pk}.")
-
-
-def _as_support(experience: SkillExperience) -> Support:
-    return Support(
-        session_id=experience.session_id,
-        experience_type=experience.experience_type,
-        signal_type=experience.signal_type,
-        verified=experience.verified,
-        quarantined=experience.quarantined,
-        role=experience.turn.role if experience.turn else experience.turn_role,
-        quote=experience.quote,
-    )

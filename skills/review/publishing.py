@@ -15,6 +15,7 @@ from skills.models import (
     Skill,
     SkillRevision,
 )
+from skills.review.bases import has_moved
 from skills.review.errors import (
     AlreadyDecided,
     BaseConflict,
@@ -22,6 +23,7 @@ from skills.review.errors import (
     ReasonRequired,
     UnverifiedSupport,
 )
+from skills.review.support import stands_on_nothing_verified
 from skills.review.validation import content_errors
 from skills.search.index import index_skill
 
@@ -54,11 +56,11 @@ def approve(
     content = Content.of(locked)
     if errors := content_errors(content):
         raise InvalidContent(errors)
-    skill = _write_skill(locked, skill, content)
+    skill = write_skill(locked, skill, content)
     locked.skill = skill
     locked.version = skill.version
     _close(locked, RevisionState.PUBLISHED)
-    _record(locked, Decision.APPROVE, decided_by, kind, reason)
+    record_decision(locked, Decision.APPROVE, decided_by, kind, reason)
     index_skill(skill)
     return skill
 
@@ -83,7 +85,7 @@ def reject(
         return locked
     _refuse_decided(locked)
     _close(locked, RevisionState.REJECTED)
-    _record(locked, Decision.REJECT, decided_by, kind, reason)
+    record_decision(locked, Decision.REJECT, decided_by, kind, reason)
     return locked
 
 
@@ -116,8 +118,7 @@ def _refuse_decided(revision: SkillRevision) -> None:
 
 
 def _refuse_moved_base(revision: SkillRevision, skill: Skill | None) -> None:
-    current = skill.current_revision_id if skill else None
-    if revision.base_id == current:
+    if not has_moved(skill=skill, base=revision.base):
         return
     base = f"version {revision.base.version}" if revision.base else "no published version"
     now = f"is at {skill.version}" if skill else "does not exist"
@@ -125,12 +126,16 @@ def _refuse_moved_base(revision: SkillRevision, skill: Skill | None) -> None:
 
 
 def _refuse_unverified(revision: SkillRevision) -> None:
-    support = revision.experiences.all()
-    if support and not any(experience.verified and not experience.quarantined for experience in support):
+    if stands_on_nothing_verified(revision.experiences.all()):
         raise UnverifiedSupport(f"{revision.pk} rests on unverified or quarantined experiences alone.")
 
 
-def _write_skill(revision: SkillRevision, skill: Skill | None, content: Content) -> Skill:
+def write_skill(revision: SkillRevision, skill: Skill | None, content: Content) -> Skill:
+    """Make a revision what its skill says, a new one without `skill`, with the version raised.
+
+    For the services of this package, which hold the skill's lock. Raises `InvalidContent` where another
+    skill has the name.
+    """
     if skill is None:
         skill = Skill(organization=revision.organization, end_user=revision.end_user, version=FIRST_VERSION)
     else:
@@ -155,13 +160,14 @@ def _close(revision: SkillRevision, state: RevisionState) -> None:
     revision.save(update_fields=["skill", "version", "state", "decided_at"])
 
 
-def _record(
+def record_decision(
     revision: SkillRevision,
     decision: Decision,
     decided_by: User | None,
     kind: str,
     reason: str,
 ) -> None:
+    """Write down who decided what; for the services of this package, in their transactions."""
     ReviewDecision.objects.create(
         organization=revision.organization,
         revision=revision,

@@ -1,0 +1,216 @@
+"""The past of a skill brought back, and skills taken out of use and into it again.
+
+Each act is a revision that is published at once, with a version, a decision and a reason: nothing that was
+published is ever changed or lost, and an act is undone by the next one. The caller's `skill` says what they
+read: where it was published anew since, the act is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from skills.content import Content, next_patch
+from skills.models import (
+    AuthorKind,
+    Decision,
+    RevisionAction,
+    RevisionState,
+    Skill,
+    SkillExperience,
+    SkillRevision,
+    SkillStatus,
+)
+from skills.review.errors import (
+    BaseConflict,
+    InvalidContent,
+    NothingToDo,
+    ReasonRequired,
+    UnverifiedSupport,
+)
+from skills.review.publishing import record_decision, write_skill
+from skills.review.risks import risk_flags
+from skills.review.support import as_support, stands_on_nothing_verified
+from skills.review.validation import content_errors
+from skills.search.index import index_skill
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """What takes a skill from one status to another."""
+
+    action: RevisionAction
+    before: frozenset[str]
+    after: SkillStatus
+    refusal: str
+
+
+MOVES = {
+    "archive": Move(
+        action=RevisionAction.ARCHIVE,
+        before=frozenset({SkillStatus.ACTIVE, SkillStatus.QUARANTINED}),
+        after=SkillStatus.ARCHIVED,
+        refusal="is archived already",
+    ),
+    "restore": Move(
+        action=RevisionAction.RESTORE,
+        before=frozenset({SkillStatus.ARCHIVED}),
+        after=SkillStatus.ACTIVE,
+        refusal="is not archived",
+    ),
+    "quarantine": Move(
+        action=RevisionAction.QUARANTINE,
+        before=frozenset({SkillStatus.ACTIVE}),
+        after=SkillStatus.QUARANTINED,
+        refusal="is not active",
+    ),
+    "release": Move(
+        action=RevisionAction.RELEASE,
+        before=frozenset({SkillStatus.QUARANTINED}),
+        after=SkillStatus.ACTIVE,
+        refusal="is not quarantined",
+    ),
+}
+"""By the word that commands and pages use."""
+
+
+@transaction.atomic
+def rollback(
+    *, skill: Skill, to: SkillRevision, decided_by: User | None = None, reason: str
+) -> SkillRevision:
+    """Publish the content of an earlier version anew, with the version raised; return the new revision.
+
+    Whether the skill is found stays as it is. The experiences behind the earlier version stand behind the
+    new one.
+
+    Raises `ReasonRequired`; `BaseConflict` when the skill was published anew since it was read; `NothingToDo`
+    when `to` never was a version of it or says what it says today; `UnverifiedSupport` when nothing verified
+    stands behind `to` any more; `InvalidContent` when its text breaks a rule of today or its name is taken.
+    """
+    _require(reason, "a roll back")
+    locked = _lock(skill)
+    target = SkillRevision.objects.with_owner_of(locked).filter(pk=to.pk, skill=locked).first()
+    if target is None or target.state != RevisionState.PUBLISHED:
+        raise NothingToDo(f"{to.pk} never was a version of “{locked.name}”.")
+    content = Content.of(target)
+    if content == Content.of(locked):
+        raise NothingToDo(f"“{locked.name}” {locked.version} says what {target.version} said.")
+    experiences = _verified(target, locked.name)
+    if errors := content_errors(content):
+        raise InvalidContent(errors)
+    return _publish(locked, content, RevisionAction.ROLLBACK, experiences, decided_by, reason)
+
+
+def archive(*, skill: Skill, decided_by: User | None = None, reason: str) -> SkillRevision:
+    """Take a skill out of use; no search finds it from then on."""
+    return move(skill=skill, act="archive", decided_by=decided_by, reason=reason)
+
+
+def restore(*, skill: Skill, decided_by: User | None = None, reason: str) -> SkillRevision:
+    """Take an archived skill into use again; the next search finds it."""
+    return move(skill=skill, act="restore", decided_by=decided_by, reason=reason)
+
+
+def quarantine(*, skill: Skill, decided_by: User | None = None, reason: str) -> SkillRevision:
+    """Set a skill aside until somebody has looked into it; no search finds it meanwhile."""
+    return move(skill=skill, act="quarantine", decided_by=decided_by, reason=reason)
+
+
+def release(*, skill: Skill, decided_by: User | None = None, reason: str) -> SkillRevision:
+    """Take a quarantined skill into use again; the next search finds it."""
+    return move(skill=skill, act="release", decided_by=decided_by, reason=reason)
+
+
+@transaction.atomic
+def move(*, skill: Skill, act: str, decided_by: User | None = None, reason: str) -> SkillRevision:
+    """Do one of `MOVES`: a revision with the same content under a new version; return it.
+
+    Raises `ReasonRequired`, `BaseConflict` when the skill was published anew since it was read, `NothingToDo`
+    when its status is none to begin with, and, where it comes back, `UnverifiedSupport` when nothing
+    verified stands behind it any more.
+    """
+    chosen = MOVES[act]
+    _require(reason, f"to {act}")
+    locked = _lock(skill)
+    if locked.status not in chosen.before:
+        raise NothingToDo(f"“{locked.name}” {chosen.refusal}.")
+    current = locked.current_revision
+    experiences: Collection[SkillExperience] = []
+    if current is not None:
+        is_back = chosen.after == SkillStatus.ACTIVE
+        experiences = _verified(current, locked.name) if is_back else list(current.experiences.all())
+    locked.status = chosen.after
+    content = Content.of(locked)
+    return _publish(locked, content, chosen.action, experiences, decided_by, reason)
+
+
+def moves_from(status: str) -> list[str]:
+    """Return the acts that a skill of that status may go through."""
+    return [act for act, chosen in MOVES.items() if status in chosen.before]
+
+
+def _require(reason: str, what: str) -> None:
+    if not reason.strip():
+        raise ReasonRequired(f"Say why: {what} needs a reason.")
+
+
+def _lock(skill: Skill) -> Skill:
+    """Lock the skill; it must be as the caller read it."""
+    skills = Skill.objects.with_owner_of(skill).select_for_update(no_key=True)
+    locked = skills.get(pk=skill.pk)
+    if locked.current_revision_id != skill.current_revision_id:
+        raise BaseConflict(f"“{locked.name}” is at version {locked.version} by now; look at it again.")
+    return locked
+
+
+def _verified(revision: SkillRevision, name: str) -> Collection[SkillExperience]:
+    """Return what a revision rests on; it has to be enough to be published today."""
+    experiences = list(revision.experiences.select_related("turn"))
+    if stands_on_nothing_verified(experiences):
+        raise UnverifiedSupport(
+            f"“{name}” {revision.version} rests on unverified or quarantined experiences alone."
+        )
+    return experiences
+
+
+def _publish(
+    skill: Skill,
+    content: Content,
+    action: RevisionAction,
+    experiences: Collection[SkillExperience],
+    decided_by: User | None,
+    reason: str,
+) -> SkillRevision:
+    """Write a revision that is published as it is made; `skill` is locked and has its new status."""
+    revision = SkillRevision(
+        organization=skill.organization,
+        end_user=skill.end_user,
+        skill=skill,
+        base=skill.current_revision,
+        action=action,
+        author_kind=AuthorKind.HUMAN,
+        author=decided_by,
+        rationale=reason,
+        content_hash=content.hash,
+        risk_flags=risk_flags(
+            before=Content.of(skill),
+            after=content,
+            support=[as_support(experience) for experience in experiences],
+            max_instructions_chars=settings.MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS,
+        ),
+        version=next_patch(skill.version),
+        state=RevisionState.PUBLISHED,
+        decided_at=timezone.now(),
+        **content.as_fields(),
+    )
+    revision.save(force_insert=True)
+    revision.experiences.set(experiences)
+    write_skill(revision, skill, content)
+    record_decision(revision, Decision.APPROVE, decided_by, AuthorKind.HUMAN, reason)
+    index_skill(skill)
+    return revision
