@@ -29,6 +29,7 @@ class Process:
         self.popen = subprocess.Popen(
             [sys.executable, "-c", START + script],
             cwd=ROOT,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
             text=True,
@@ -48,7 +49,9 @@ class Process:
     def __exit__(self, *_: object) -> None:
         if self.popen.poll() is None:
             self.kill()
+        assert self.popen.stdin is not None
         assert self.popen.stdout is not None
+        self.popen.stdin.close()
         self.popen.stdout.close()
         self.errors.close()
 
@@ -56,6 +59,12 @@ class Process:
         """Return the next line of its output, waiting for it; empty when it has ended."""
         assert self.popen.stdout is not None
         return self.popen.stdout.readline().strip()
+
+    def go(self) -> None:
+        """Give it the line that it waits for."""
+        assert self.popen.stdin is not None
+        self.popen.stdin.write("\n")
+        self.popen.stdin.flush()
 
     def send(self, number: signal.Signals) -> None:
         self.popen.send_signal(number)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class ReviewError(Exception):
     """Base of all refusals of this package; nothing was written."""
@@ -17,6 +19,15 @@ class AlreadyDecided(ReviewError):
 
 class BaseConflict(ReviewError):
     """The skill was published anew after the proposal was made; approving would overwrite that."""
+
+
+class EditConflict(ReviewError):
+    """Somebody else was faster: `base` is the revision that the author began with, `theirs` the one today."""
+
+    def __init__(self, message: str, *, base: Any, theirs: Any) -> None:
+        self.base = base
+        self.theirs = theirs
+        super().__init__(message)
 
 
 class ReasonRequired(ReviewError):

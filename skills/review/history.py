@@ -103,7 +103,7 @@ def rollback(
     experiences = _verified(target, locked.name)
     if errors := content_errors(content):
         raise InvalidContent(errors)
-    return _publish(locked, content, RevisionAction.ROLLBACK, experiences, decided_by, reason)
+    return _publish(locked, content, RevisionAction.ROLLBACK, target, experiences, decided_by, reason)
 
 
 def archive(*, skill: Skill, decided_by: User | None = None, reason: str) -> SkillRevision:
@@ -146,7 +146,7 @@ def move(*, skill: Skill, act: str, decided_by: User | None = None, reason: str)
         experiences = _verified(current, locked.name) if is_back else list(current.experiences.all())
     locked.status = chosen.after
     content = Content.of(locked)
-    return _publish(locked, content, chosen.action, experiences, decided_by, reason)
+    return _publish(locked, content, chosen.action, current, experiences, decided_by, reason)
 
 
 def moves_from(status: str) -> list[str]:
@@ -182,11 +182,15 @@ def _publish(
     skill: Skill,
     content: Content,
     action: RevisionAction,
+    origin: SkillRevision | None,
     experiences: Collection[SkillExperience],
     decided_by: User | None,
     reason: str,
 ) -> SkillRevision:
-    """Write a revision that is published as it is made; `skill` is locked and has its new status."""
+    """Write a revision that is published as it is made; `skill` is locked and has its new status.
+
+    `origin` is the revision whose text it is; what that one came from, this one does.
+    """
     revision = SkillRevision(
         organization=skill.organization,
         end_user=skill.end_user,
@@ -196,6 +200,7 @@ def _publish(
         author_kind=AuthorKind.HUMAN,
         author=decided_by,
         rationale=reason,
+        source=origin.source if origin else None,
         content_hash=content.hash,
         risk_flags=risk_flags(
             before=Content.of(skill),

@@ -248,3 +248,12 @@ def test_a_proposal_made_before_a_roll_back_overwrites_nothing(owner, skill):
         approve(revision=proposal)
 
     assert now(skill).instructions == FIRST
+
+
+def test_where_a_text_came_from_stays_with_it(owner, skill):
+    SkillRevision.objects.filter(pk=version(skill, "0.1.0").pk).update(source={"file": "pay.md"})
+
+    back = rollback(skill=skill, to=version(skill, "0.1.0"), reason="No.")
+    gone = archive(skill=now(skill), reason="No.")
+
+    assert (back.source, gone.source) == ({"file": "pay.md"}, {"file": "pay.md"})

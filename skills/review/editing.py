@@ -1,0 +1,167 @@
+"""A person writes: a skill, or a proposal that waits, in their own words.
+
+Whoever edits says which revision they began with. Where somebody else was faster the edit is refused with
+both texts, so that nobody overwrites what they have not read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from mirix.tenants.models import ReviewPolicy
+from mirix.tenants.owners import Owner
+from mirix.tenants.selectors import effective
+from skills.content import Content
+from skills.models import AuthorKind, RevisionAction, RevisionState, Skill, SkillRevision
+from skills.review.bases import has_moved
+from skills.review.errors import AlreadyDecided, EditConflict, NothingToDo
+from skills.review.proposals import propose
+from skills.review.publishing import approve
+
+BY_HAND = "Edited by hand."
+BY_POLICY = "No risk flags: published by the organization's policy."
+
+
+@transaction.atomic
+def edit_skill(
+    *,
+    skill: Skill,
+    base: SkillRevision,
+    content: Content,
+    author: User | None,
+    may_decide: bool,
+    reason: str = "",
+) -> SkillRevision:
+    """Propose `content` as the skill's next version, and publish it where `author` decides; return it.
+
+    `base` is the revision that the author began with. Of an author who does not decide it waits for somebody
+    who does, unless the organization publishes what carries no risk flag by itself.
+
+    Raises `EditConflict` when the skill says something else by now, `NothingToDo` when it says so already,
+    `ProposalConflict` when a proposal for it waits, which is to be edited then, and what `propose` and
+    `approve` raise. Nothing is written then.
+    """
+    locked = Skill.objects.with_owner_of(skill).select_for_update(no_key=True).get(pk=skill.pk)
+    current = locked.current_revision
+    if current is not None and has_moved(skill=locked, base=base):
+        raise EditConflict(
+            f"“{locked.name}” was published anew as {locked.version} while you wrote.",
+            base=base,
+            theirs=current,
+        )
+    if content == Content.of(locked):
+        raise NothingToDo(f"Nothing differs from version {locked.version}.")
+    revision = propose(
+        owner=Owner(organization=locked.organization, end_user=locked.end_user),
+        content=content,
+        skill=locked,
+        action=RevisionAction.EDIT,
+        author_kind=AuthorKind.HUMAN,
+        author=author,
+        experiences=[],
+        rationale=reason or BY_HAND,
+    )
+    return _decided(revision, author, may_decide=may_decide, reason=reason)
+
+
+@transaction.atomic
+def edit_proposal(
+    *,
+    proposal: SkillRevision,
+    content: Content,
+    author: User | None,
+    may_decide: bool,
+    publish: bool = True,
+    reason: str = "",
+) -> SkillRevision:
+    """Put `content` in the place of a proposal that waits, with its experiences; return the new revision.
+
+    It is published at once where the author decides and asks for it (`publish`), or as in `edit_skill`.
+
+    Raises `EditConflict` when somebody else put another in its place, or published it, `AlreadyDecided` when
+    it was rejected, `NothingToDo` when it says so already, and what `propose` and `approve` raise.
+    """
+    if proposal.skill_id:
+        list(
+            Skill.objects.with_owner_of(proposal).select_for_update(no_key=True).filter(pk=proposal.skill_id)
+        )
+    revisions = SkillRevision.objects.with_owner_of(proposal).select_for_update(no_key=True, of=("self",))
+    locked = revisions.get(pk=proposal.pk)
+    _refuse_overtaken(locked)
+    if content == Content.of(locked):
+        raise NothingToDo("Nothing differs from what is proposed.")
+    revision = propose(
+        owner=Owner(organization=locked.organization, end_user=locked.end_user),
+        content=content,
+        target_revision=locked,
+        action=locked.action,
+        author_kind=AuthorKind.HUMAN,
+        author=author,
+        experiences=[],
+        rationale=reason or BY_HAND,
+    )
+    return _decided(revision, author, may_decide=may_decide, publish=publish, reason=reason)
+
+
+def latest_of(revision: SkillRevision) -> SkillRevision:
+    """Return what took a revision's place, and that one's, to the last."""
+    while revision.state == RevisionState.SUPERSEDED:
+        found = SkillRevision.objects.with_owner_of(revision).filter(supersedes=revision).first()
+        if found is None:
+            break
+        revision = found
+    return revision
+
+
+def _refuse_overtaken(proposal: SkillRevision) -> None:
+    theirs = latest_of(proposal)
+    match theirs.state:
+        case RevisionState.REJECTED:
+            raise AlreadyDecided(f"{theirs.pk} was rejected while you wrote.")
+        case RevisionState.PUBLISHED:
+            raise EditConflict(
+                f"“{theirs.name}” was published as {theirs.version} while you wrote.",
+                base=proposal,
+                theirs=theirs,
+            )
+    if theirs.pk != proposal.pk:
+        raise EditConflict("Somebody changed this proposal while you wrote.", base=proposal, theirs=theirs)
+
+
+def _decided(
+    revision: SkillRevision, author: User | None, *, may_decide: bool, publish: bool = True, reason: str
+) -> SkillRevision:
+    if may_decide:
+        if publish:
+            approve(revision=revision, decided_by=author, reason=reason or BY_HAND)
+    elif not revision.risk_flags and _publishes_by_itself(revision):
+        approve(revision=revision, decided_by=author, reason=BY_POLICY)
+    revision.refresh_from_db()
+    return revision
+
+
+def _publishes_by_itself(revision: SkillRevision) -> bool:
+    return effective(revision.organization).review_policy == ReviewPolicy.AUTOMATIC
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge:
+    """Two texts that began with one: what each field becomes, and which fields both have changed."""
+
+    content: Content
+    both: frozenset[str]
+
+
+def merged(*, base: Content, theirs: Content, mine: Content) -> Merge:
+    """Take from each side the fields that it alone changed; where both did, keep mine and name the field."""
+    fields = {}
+    both = set()
+    for name, value in mine.as_fields().items():
+        before, other = getattr(base, name), getattr(theirs, name)
+        fields[name] = other if value == before else value
+        if value != before and other not in (before, value):
+            both.add(name)
+    return Merge(content=replace(mine, **fields), both=frozenset(both))
