@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils import timezone
 
 from conversations.fields import VerbatimJSONField
 from mirix.ids import id_factory
@@ -47,6 +48,8 @@ class IntakeRecord(Owned):
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("intake"), editable=False)
+    # When it was accepted, which is known before it is inserted: turns are stored first where a caller waits.
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
     client = models.ForeignKey(Client, on_delete=models.CASCADE, related_name="+")
     session_id = models.CharField(max_length=64, blank=True)
     session_tag = models.CharField(max_length=16, choices=SessionTag.choices, blank=True)
@@ -54,7 +57,8 @@ class IntakeRecord(Owned):
     history = models.CharField(max_length=8, choices=History.choices, blank=True, default=History.DETECT)
     occurred_at = models.DateTimeField(null=True, blank=True)
     body = VerbatimJSONField(null=True, blank=True)
-    body_hash = models.CharField(max_length=64)
+    # Of requests with an idempotency key.
+    body_hash = models.CharField(max_length=64, blank=True)
     message_count = models.PositiveIntegerField()
     idempotency_key = models.CharField(max_length=255, blank=True)
     state = models.CharField(max_length=8, choices=IntakeState.choices, default=IntakeState.QUEUED)

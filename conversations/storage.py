@@ -40,6 +40,31 @@ COLUMNS = (
     *("message_id", "occurred_at"),
 )
 COPY = f'COPY "{ConversationMessage._meta.db_table}" ({", ".join(COLUMNS)}) FROM STDIN'
+CHANGED = (
+    *("filter_tags", "tag", "last_seq", "turn_count", "history_hash", "first_turn_at", "last_turn_at"),
+    *(
+        "emptied_at",
+        "state",
+        "reopened_at",
+        "closed_at",
+        "sealed_at",
+        "next_attempt_at",
+        "attempts",
+        "last_error",
+    ),
+)
+SESSION_COLUMNS = [str(field.column) for field in Session._meta.concrete_fields]
+LOCK_SESSION = f"""
+INSERT INTO "{Session._meta.db_table}" AS known ({", ".join(SESSION_COLUMNS)})
+VALUES ({", ".join(["%s"] * len(SESSION_COLUMNS))})
+ON CONFLICT (organization_id, end_user_id, session_id) DO UPDATE SET turn_count = known.turn_count
+RETURNING *, EXISTS (
+    SELECT FROM "{IntakeRecord._meta.db_table}" AS intake
+    WHERE intake.organization_id = known.organization_id AND intake.end_user_id = known.end_user_id
+    AND intake.session_id = known.session_id AND intake.state = '{IntakeState.QUEUED}'
+) AS has_waiting
+"""  # noqa: S608  (names of the models)
+"""Makes the session or locks the one that is there, and looks whether requests wait for it; at once."""
 MAX_ERROR_CHARS = 2_000
 MESSAGES_WITH_CALLS = 50
 ID_TAKEN = "its id is that of another message of the session, which is kept"
@@ -52,14 +77,15 @@ logger = logging.getLogger(__name__)
 def store_turns(*, record: IntakeRecord, messages: list[Any] | None = None) -> Session | None:
     """Store what a request brought for its session; return the session, None while it has no turn.
 
-    `messages` are those of a request that is being accepted and whose body was not saved with the row: its
-    caller holds a savepoint for it, and gets whatever goes wrong. Otherwise what goes wrong is written to the
-    record, with the body, and not raised, unless it is the database's passing trouble (`is_transient`): then
-    it may be tried again.
+    `messages` are those of a request that is being accepted and has no row yet: that is written last, and its
+    caller gets whatever goes wrong, and undoes it. Otherwise what goes wrong is written to the record, with
+    the body, and not raised, unless it is the database's passing trouble (`is_transient`): then it may be
+    tried again.
     """
     session = _lock_session(record)
-    for earlier in queued_before(record=record):
-        _store_or_fail(earlier, session)
+    if vars(session)["has_waiting"]:
+        for earlier in queued_before(record=record):
+            _store_or_fail(earlier, session)
     if messages is not None:
         _store(record, session, messages)
     else:
@@ -75,19 +101,17 @@ def store_turns(*, record: IntakeRecord, messages: list[Any] | None = None) -> S
 
 def _lock_session(record: IntakeRecord) -> Session:
     """Return the locked session of a request; a new one is made, and waited for when two make it at once."""
-    sessions = Session.objects.with_owner_of(record).filter(session_id=record.session_id)
-    locked = sessions.select_for_update(no_key=True)
-    for session in locked:
-        return session
+    scope.require(record.organization_id)
     new = Session(
         organization_id=record.organization_id,
         end_user_id=record.end_user_id,
         session_id=record.session_id,
         tag=record.session_tag or SessionTag.TASK,
     )
-    # Not get_or_create, whose savepoint costs two statements more. Somebody may be faster, and lock it first.
-    Session.objects.bulk_create([new], ignore_conflicts=True)
-    return locked.get()
+    fields = Session._meta.concrete_fields
+    values = [field.get_db_prep_save(field.pre_save(new, add=True), connection) for field in fields]
+    sessions = Session.objects.unscoped("the statement names the organization, which is looked at above")
+    return sessions.raw(LOCK_SESSION, values)[0]
 
 
 def _store_or_fail(record: IntakeRecord, session: Session) -> None:
@@ -112,13 +136,24 @@ def is_transient(error: Exception) -> bool:
 
 def fail(*, record: IntakeRecord, messages: list[Any], error: Exception) -> None:
     """Note on a request why its turns are not stored, and keep its body for a replay."""
-    if not isinstance(error, HistoryMismatch):
-        logger.error("storing the turns of %s failed", record.pk, exc_info=error)
     reason = str(error) if isinstance(error, HistoryMismatch) else f"{type(error).__name__}: {error}"
     record.state = IntakeState.FAILED
     record.error = truncate(clean_text(reason), MAX_ERROR_CHARS)[0]
     record.body = {"messages": messages}
-    record.save(update_fields=["state", "error", "body"])
+    _write(record, "state", "error", "body")
+    if not isinstance(error, HistoryMismatch):
+        logger.error("storing the turns of %s failed", record.pk, exc_info=error)
+
+
+def _write(record: IntakeRecord, *fields: str) -> None:
+    """Save fields of a request, or the whole row of one that is just being accepted.
+
+    Its turns point at it by then, which the database checks where the transaction ends.
+    """
+    if record._state.adding:
+        record.save(force_insert=True)
+    else:
+        record.save(update_fields=fields)
 
 
 def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
@@ -135,12 +170,15 @@ def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
     record.body = {"messages": messages} if unreadable else None
     record.error = ""
     record.stored_at = timezone.now()
-    record.save(update_fields=["report", "state", "body", "error", "stored_at"])
+    _write(record, "report", "state", "body", "error", "stored_at")
 
 
 def _extract(messages: list[Any], session: Session) -> Extraction:
-    """Extract; where a result's call came in an earlier request, its tool's name is looked up there."""
-    extraction = extract(messages)
+    """Extract from messages as envelopes hold them: clean.
+
+    Where a result's call came in an earlier request, its tool's name is looked up there.
+    """
+    extraction = extract(messages, is_clean=True)
     nameless = any(turn.tool_call_id and not turn.tool_name for turn in extraction.turns)
     if not nameless or session.last_seq == 0:
         return extraction
@@ -151,7 +189,8 @@ def _extract(messages: list[Any], session: Session) -> Extraction:
         .order_by("-seq")
         .values_list("tool_calls", flat=True)[:MESSAGES_WITH_CALLS]
     )
-    return extract(messages, {call["id"]: call["name"] for calls in reversed(list(recent)) for call in calls})
+    earlier = {call["id"]: call["name"] for calls in reversed(list(recent)) for call in calls}
+    return extract(messages, earlier, is_clean=True)
 
 
 def _not_yet_read(record: IntakeRecord, extraction: Extraction) -> Extraction:
@@ -247,7 +286,7 @@ def _update_session(session: Session, record: IntakeRecord, turns: Sequence[Turn
         session.emptied_at = None
         if session.state != SessionState.OPEN:
             _reopen(session)
-    session.save()
+    session.save(update_fields=CHANGED)
 
 
 def _reopen(session: Session) -> None:

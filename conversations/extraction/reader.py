@@ -24,12 +24,15 @@ NO_OUTPUT = "(no output)"
 logger = logging.getLogger(__name__)
 
 
-def extract(messages: list[Any], earlier_calls: Mapping[str, str] | None = None) -> Extraction:
+def extract(
+    messages: list[Any], earlier_calls: Mapping[str, str] | None = None, *, is_clean: bool = False
+) -> Extraction:
     """Turn messages of any known shape into turns; report every other message by its index.
 
     Never raises, whatever the input: a message that cannot be read is skipped with the reason and costs
     its siblings nothing. `earlier_calls` maps the ids of calls made before these messages to the names of
-    their tools, for results whose call came in an earlier request.
+    their tools, for results whose call came in an earlier request. `is_clean` says that `clean_json` has seen
+    the messages.
     """
     open_calls = OpenCalls(earlier_calls or {})
     turns: list[Turn] = []
@@ -37,7 +40,8 @@ def extract(messages: list[Any], earlier_calls: Mapping[str, str] | None = None)
     left_out: dict[int, dict[str, int]] = {}
     for index, raw in enumerate(messages if isinstance(messages, list) else [messages]):
         try:
-            read, omitted = _read_element(index, raw, open_calls)
+            element = raw if is_clean else clean_json(raw)
+            read, omitted = _read_element(index, element, open_calls)
         except Exception as error:  # a fault of ours costs one message, and is named
             logger.warning("message %d could not be read", index, exc_info=True)
             read = Omission(reason=f"reading it failed: {type(error).__name__}", unreadable=True)
@@ -51,10 +55,10 @@ def extract(messages: list[Any], earlier_calls: Mapping[str, str] | None = None)
 
 
 def _read_element(
-    index: int, raw: Any, open_calls: OpenCalls
+    index: int, element: Any, open_calls: OpenCalls
 ) -> tuple[list[Turn] | Omission, dict[str, int]]:
     """Return the turns of one element, or why there are none, and what is left out of them."""
-    message = as_message(clean_json(raw))
+    message = as_message(element)
     reading = Reading(families=FAMILIES)
     if isinstance(message, dict):
         reading.message_id = message.get("id")

@@ -134,8 +134,8 @@ class TenantQuerySet(QuerySet):
         return rows
 
     def raw(self, *args: Any, **kwargs: Any) -> RawQuerySet:
-        """Refuse inside a request: nothing is known of the rows that SQL written by hand returns."""
-        if scope.is_in_request():
+        """Refuse inside a request, unless `unscoped` says why: nothing is known of the rows of such SQL."""
+        if scope.is_in_request() and self.query.bound is not Bound.RELEASED:
             raise UnscopedQuery(f"raw() of {self.model._meta.label} inside a request.")
         return super().raw(*args, **kwargs)
 

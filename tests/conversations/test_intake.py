@@ -208,7 +208,9 @@ class TestFailure:
         monkeypatch.setattr(
             storage,
             "extract",
-            lambda messages: extract([m | {"role": m["role"].replace("narrator", "user")} for m in messages]),
+            lambda messages, **known: extract(
+                [m | {"role": m["role"].replace("narrator", "user")} for m in messages], **known
+            ),
         )
         replay(record=record)
         record.refresh_from_db()
