@@ -12,7 +12,15 @@ from mirix.api.authentication import principal_of
 from mirix.api.filters import UserIdFilter
 from mirix.api.views import ListAPIView, ReadOnlyModelViewSet
 from skills.api.revisions import RevisionSerializer
-from skills.models import EntryType, RevisionState, Skill, SkillRevision, SkillStatus
+from skills.models import (
+    AuthorKind,
+    EntryType,
+    RevisionAction,
+    RevisionState,
+    Skill,
+    SkillRevision,
+    SkillStatus,
+)
 from skills.selectors.skills import revisions_of, skills_of
 
 
@@ -84,6 +92,11 @@ class RevisionFilter(filters.FilterSet):
 
     user_id = UserIdFilter()
     state = filters.ChoiceFilter(choices=RevisionState.choices)
+    action = filters.ChoiceFilter(choices=RevisionAction.choices)
+    author_kind = filters.ChoiceFilter(choices=AuthorKind.choices)
+    version = filters.CharFilter()
+    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
+    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = SkillRevision

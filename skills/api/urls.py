@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from skills.api.compare import CompareView
 from skills.api.decisions import ApproveView, RejectView
 from skills.api.dream import DreamView
 from skills.api.experiences import ExperienceViewSet
@@ -25,6 +26,7 @@ urlpatterns = [
     path("v1/skills/<id:pk>", SkillViewSet.as_view({"get": "retrieve"}), name="skill"),
     path("v1/skills/<id:pk>/SKILL.md", SkillMdView.as_view(), name="skill-md"),
     path("v1/skills/<id:pk>/revisions", SkillRevisionsView.as_view(), name="skill-revisions"),
+    path("v1/skills/<id:pk>/revisions/compare", CompareView.as_view(), name="skill-compare"),
     path("v1/proposals", ProposalViewSet.as_view({"get": "list"}), name="proposals"),
     path("v1/proposals/<id:pk>", ProposalViewSet.as_view({"get": "retrieve"}), name="proposal"),
     path("v1/proposals/<id:pk>/approve", ApproveView.as_view(), name="proposal-approve"),

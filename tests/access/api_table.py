@@ -98,6 +98,9 @@ v1/skills/<id:pk>/SKILL.md
 v1/skills/<id:pk>/revisions
   GET,HEAD 401     200   200    200    200       200       200            200        404       404
 
+v1/skills/<id:pk>/revisions/compare
+  GET,HEAD 401     200   200    200    200       200       200            200        404       404
+
 v1/proposals
   GET,HEAD 401     200   200    200    200       200       200            200        200       200
 
