@@ -7,7 +7,7 @@ together. Only active skills have postings.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,13 @@ def index_skill(skill: Skill) -> None:
     """
     skills = Skill.objects.with_owner_of(skill).filter(pk=skill.pk)
     _replace(list(skills.select_for_update(no_key=True)))
+
+
+@transaction.atomic
+def index_skills(skills: Iterable[Skill]) -> None:
+    """Do the same for many at once, of whatever owners; not within a request."""
+    every = Skill.objects.filter(pk__in=[skill.pk for skill in skills])
+    _replace(list(every.order_by("pk").select_for_update(no_key=True)))
 
 
 @transaction.atomic

@@ -1,0 +1,129 @@
+"""Procedural memories of the original become skills that are live here.
+
+Names are unique per owner, and the memories of an owner can stand in two tables: so who is called what is
+found out first, over all rows, and then the rows are brought a batch at a time. A skill that is here already
+keeps its name, whatever it is by now.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from skills.interop.legacy import Names, base_name
+from skills.interop.original import memories
+from skills.interop.original.people import People, Skip
+from skills.interop.original.report import TableReport
+from skills.interop.original.source import Source, batched
+from skills.interop.original.values import Row, digest, moment, text
+from skills.models import Skill
+from skills.review.adoption import LiveSkill, adopt
+
+RATIONALE = "Brought over from the original MIRIX."
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Named:
+    """What decides the name of a memory."""
+
+    order: tuple[str, str, str]
+    pk: str
+    row_id: str
+    brought: str | None
+    called_after: str
+
+
+def import_memories(
+    source: Source, people: People, reports: dict[str, TableReport], advance: Callable[[int], None]
+) -> Iterator[None]:
+    """Bring the memories of all tables, and yield between batches."""
+    names = _names(source, people)
+    for table, report in reports.items():
+        rows = source.rows(table, memories.COLUMNS)
+        for batch in batched(rows):
+            with transaction.atomic():
+                _bring(batch, source, people, names, report)
+            advance(len(batch))
+            yield
+
+
+def _bring(
+    batch: tuple[Row, ...], source: Source, people: People, names: dict[str, str], report: TableReport
+) -> None:
+    found: dict[str, LiveSkill] = {}
+    notes: dict[str, Counter[str]] = {}
+    for row in batch:
+        report.rows += 1
+        try:
+            place = people.place(row, client_id=row.get("client_id"), is_without_user="user_id" not in row)
+        except Skip as reason:
+            report.skipped[str(reason)] += 1
+            continue
+        pk = _pk(people, row, report.table)
+        notes[pk] = Counter()
+        if pk not in names:  # it came with an earlier import
+            report.unchanged += 1
+            continue
+        content = memories.content_of(row, names[pk], source.tables[report.table], notes[pk])
+        version = memories.version_of(row, notes[pk])
+        if row.get("name") is not None and row["name"] != names[pk]:
+            notes[pk]["name changed to one that is valid and free"] += 1
+        found[pk] = LiveSkill(
+            id=pk,
+            owner=people.owner(place),
+            content=content,
+            version=version,
+            source=memories.source_of(row, report.table, report.generation, source.name),
+            created_at=moment(row.get("created_at")),
+            updated_at=moment(row.get("updated_at")),
+        )
+    # Another import may be at it.
+    here = set(Skill.objects.filter(pk__in=found).values_list("pk", flat=True))
+    new = [skill for pk, skill in found.items() if pk not in here]
+    adopt(skills=new, rationale=RATIONALE)
+    report.unchanged += len(here)
+    report.imported += len(new)
+    for skill in new:
+        report.notes.update(notes[skill.id])
+
+
+def _names(source: Source, people: People) -> dict[str, str]:
+    """Return the names of the memories that are not here yet, by the key that they get here."""
+    by_owner: dict[tuple[str, str | None, str], list[_Named]] = {}
+    for table in memories.TABLES:
+        if not source.has(table, "id"):
+            continue
+        for row in source.rows(table, memories.NAMING):
+            try:
+                place = people.place(
+                    row, client_id=row.get("client_id"), is_without_user="user_id" not in row
+                )
+            except Skip:
+                continue
+            by_owner.setdefault(place.key, []).append(
+                _Named(
+                    order=(row.get("created_at") or "", row["id"] or "", table),
+                    pk=_pk(people, row, table),
+                    row_id=text(row["id"]),
+                    brought=memories.own_name(row),
+                    called_after=memories.named_after(row)[:1_000],
+                )
+            )
+            people.owner(place)
+    names: dict[str, str] = {}
+    for key in by_owner:
+        owner = people.known_owner(key)
+        here = dict(Skill.objects.for_owner(owner).values_list("pk", "name"))
+        new = sorted((one for one in by_owner[key] if one.pk not in here), key=lambda one: one.order)
+        free = Names(((one.pk, one.brought) for one in new if one.brought is not None), here.values())
+        for one in new:
+            names[one.pk] = free.name_for(one.pk, one.brought, base_name(one.called_after, one.row_id))
+    return names
+
+
+def _pk(people: People, row: Row, table: str) -> str:
+    organization = people.organizations[row.get("organization_id") or ""]
+    return f"proc-{digest(organization.id, organization.created_at, table, row['id'] or '')}"

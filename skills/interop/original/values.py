@@ -1,0 +1,81 @@
+"""What the columns of the original hold, read from their text. Pure.
+
+Every column is read as text and understood here: PostgreSQL cannot cast each value that it lets in (escaped
+NUL in a `json` column), and a table altered by hand may have a column of another type. `None` is NULL.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from mirix.text import clean_json, clean_text
+from skills.interop.legacy import parsed
+
+Row = dict[str, str | None]
+"""The columns of a row that its table has, as text."""
+
+HASH_DIGITS = 22
+JSON_TYPES = ("json", "jsonb")
+UNSTORABLE = re.compile(r"[\ud800-\udfff]|(?<!\\)(?:\\\\)*\\u0000")
+
+
+def text(value: str | None) -> str:
+    """Return a text as it can be stored; NULL is empty."""
+    return clean_text(value or "")
+
+
+def flag(value: str | None) -> bool:
+    """Return whether a boolean is true; NULL and whatever is no boolean are not."""
+    return (value or "").strip().lower() in ("t", "true", "1", "yes", "on")
+
+
+def moment(value: str | None) -> datetime | None:
+    """Return a time in UTC, which is meant where no offset stands; None where it is none to be stored."""
+    try:
+        found = datetime.fromisoformat((value or "").strip())
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # infinity, years before Christ or after 9999
+        return None
+
+
+def unit(value: str | None) -> float | None:
+    """Return a number from 0 to 1, one beyond it as the nearer end; None for what is no number."""
+    try:
+        found = float(value or "nan")
+    except ValueError:
+        return None
+    return None if math.isnan(found) else min(1.0, max(0.0, found))
+
+
+def json_value(value: str | None) -> Any:
+    """Return a JSON value, cleaned; NULL and JSON's null are None, what is no JSON is its text."""
+    return None if value is None else clean_json(parsed(value))
+
+
+def digest(*parts: str) -> str:
+    """Return the 22 hex digits that tell a thing of the original by what names it there; for ids of ours."""
+    joined = "\x1f".join(parts)
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
+
+
+def numbered_value(value: str | None) -> Any:
+    """Return a JSON value, cleaned, its numbers as numbers where they can be had so."""
+    try:
+        return clean_json(json.loads(value or "null"))
+    except (ValueError, RecursionError):
+        return json_value(value)
+
+
+def has_unstorable(value: str | None) -> bool:
+    """Return whether the text of a JSON value holds characters that PostgreSQL's text cannot."""
+    if not value or "\\u" not in value:
+        return False
+    try:
+        return UNSTORABLE.search(json.dumps(json.loads(value), ensure_ascii=False)) is not None
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,329 @@
+"""Moving over from a database of the original, generation by generation."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from conversations.models import ConversationMessage, Session
+from mirix.tenants.models import ApiKey, Client, EndUser, Organization
+from skills.models import Skill, SkillDocument, SkillExperience, SkillRevision
+from tests.data import records
+from tests.skills.interop.originals import CLIENT, GENERATIONS, MOMENT, ORG, USER, Original, original
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[[str], Original]]:
+    """Make a database of a generation, with an organization and a user."""
+    with ExitStack() as stack:
+
+        def made(generation: str) -> Original:
+            found = stack.enter_context(original(generation))
+            found.people()
+            return found
+
+        yield made
+
+
+def run(source: Original, **options: Any) -> dict[str, Any]:
+    out = io.StringIO()
+    call_command("import_mirix", url=source.url, json=True, stdout=out, stderr=io.StringIO(), **options)
+    return json.loads(out.getvalue())
+
+
+def table(report: dict[str, Any], name: str) -> dict[str, Any]:
+    (found,) = [found for found in report["tables"] if found["table"] == name]
+    return found
+
+
+class TestGenerations:
+    @pytest.mark.parametrize("generation", GENERATIONS)
+    def test_each_is_known_and_brings_its_memories(self, make, generation: str):
+        source = make(generation)
+        if generation == "G1":
+            row: dict[str, Any] = {"description": "Deploy the App!", "steps": '["Build", "Ship"]'}
+        elif generation == "G5":
+            row = {
+                "name": "deploy-the-app",
+                "description": "Deploy the App!",
+                "version": "0.3.1",
+                "instructions": "1. Build\n2. Ship",
+                "triggers": ["deploy"],
+                "examples": [{"n": 1}],
+            }
+        else:
+            row = {"summary": "Deploy the App!", "steps": ["Build", "Ship"]}
+        source.memory("proc_QNVR", **row, updated_at="2025-12-01T00:00:00+00:00")
+        report = run(source)
+        found = table(report, source.memories)
+        assert found["generation"] == generation
+        assert (found["rows"], found["imported"], found["skipped"]) == (1, 1, {})
+        skill = Skill.objects.get()
+        assert skill.organization.name == "acme"
+        users = "user-00000000-0000-4000-8000-000000000000" if generation in ("G1", "G2") else USER
+        assert skill.end_user.user_id == users
+        assert (skill.name, skill.description) == ("deploy-the-app", "Deploy the App!")
+        assert skill.instructions == "1. Build\n2. Ship"
+        assert skill.entry_type == "workflow"
+        assert skill.version == ("0.3.1" if generation == "G5" else "0.1.0")
+        assert skill.triggers == (["deploy"] if generation == "G5" else [])
+        assert skill.examples == ([{"n": 1}] if generation == "G5" else [])
+        assert skill.created_at == datetime.fromisoformat(MOMENT)
+        assert skill.updated_at == datetime.fromisoformat("2025-12-01T00:00:00+00:00")
+        revision = SkillRevision.objects.get()
+        assert skill.current_revision == revision
+        assert (revision.action, revision.author_kind, revision.state) == ("import", "import", "published")
+        assert revision.source is not None
+        assert revision.source["row"]["id"] == "proc_QNVR"
+        assert SkillDocument.objects.get().skill == skill
+        assert {client.pk for client in Client.objects.all()} == (
+            {CLIENT} if generation in ("G4c", "G4d", "G4e", "G5") else set()
+        )
+        assert not ApiKey.objects.exists()
+
+    @pytest.mark.parametrize("generation", ["G1", "G4e", "G5"])
+    def test_done_twice_brings_nothing_new(self, make, generation: str):
+        source = make(generation)
+        source.memory("proc_A")
+        source.memory("proc_B")
+        first = run(source)
+        assert table(first, source.memories)["imported"] == 2
+        again = run(source)
+        assert again["imported"] == 0
+        assert table(again, source.memories)["unchanged"] == 2
+        assert (Skill.objects.count(), SkillRevision.objects.count()) == (2, 2)
+
+    def test_the_five_rows(self, make):
+        old, new = make("G2"), make("G4e")
+        for number, record in enumerate(records("mirix/legacy_procedural_rows.jsonl")):
+            row = record["row"]
+            source = old if "description" in row else new
+            source.memory(
+                f"proc_{number:04}",
+                entry_type=row["entry_type"],
+                summary=row.get("summary", row.get("description")),
+                steps=row["steps"],
+            )
+        run(old)
+        run(new)
+        found = list(Skill.objects.order_by("current_revision__source__row__id"))
+        assert [(skill.name, skill.entry_type) for skill in found] == [
+            ("deploy-application-to-production", "workflow"),
+            ("setting-up-new-development-environment", "workflow"),
+            ("troubleshooting-postgresql-connection-issues", "guide"),
+            ("deploy-application-to-production", "workflow"),
+            ("how-to-deploy-an-application", "workflow"),
+        ]
+        assert found[0].instructions.startswith("1. Run test suite to ensure all tests pass\n2. Create")
+        assert found[4].instructions == (
+            "1. Build the application\n2. Test the application\n3. Deploy to production"
+        )
+        assert {skill.end_user.user_id for skill in found[3:]} == {USER}
+
+
+class TestMixedDatabases:
+    def test_two_tables_share_the_names_of_an_owner(self, make):
+        source = make("G2")
+        source.execute(
+            "CREATE TABLE procedural_memory_items (id varchar, created_at timestamptz, "
+            "updated_at timestamptz, is_deleted boolean, organization_id varchar, entry_type varchar, "
+            "description varchar, steps varchar)"
+        )
+        source.add(
+            "procedural_memory_items",
+            id="proc_item-1",
+            organization_id=ORG,
+            entry_type="x",
+            description="Deploy",
+            steps="Build\nShip",
+            created_at="2025-04-01T00:00:00+00:00",
+        )
+        source.memory("proc_B", summary="deploy", steps=["Ship"])
+        report = run(source)
+        assert [found["generation"] for found in report["tables"][2:]] == ["G1", "G2"]
+        names = {skill.instructions: skill.name for skill in Skill.objects.all()}
+        assert names == {"Build\nShip": "deploy-2", "1. Ship": "deploy"}
+
+
+class TestOddValues:
+    def test_are_kept_or_counted(self, make):
+        source = make("G4e")
+        source.execute(
+            "ALTER TABLE procedural_memory ALTER steps DROP NOT NULL, ALTER summary DROP NOT NULL, "
+            "ALTER created_at TYPE varchar, ALTER filter_tags TYPE varchar"
+        )
+        source.memory("proc_0001", summary=None, steps=None, created_at="never", filter_tags="{broken")
+        source.memory("proc_0002", summary="!!!", steps='["a\\u0000b", "\\ud83d\\ude00"]')
+        source.memory("proc_0003", summary="北京", steps='{"do": {"this": 1.10}}', filter_tags="null")
+        report = run(source)
+        assert table(report, "procedural_memory")["imported"] == 3
+        notes = table(report, "procedural_memory")["notes"]
+        assert notes["characters that cannot be stored were left out"] == 1
+        assert notes["without a description or instructions"] == 1
+        found = {s.current_revision.source["row"]["id"]: s for s in Skill.objects.all()}
+        assert found["proc_0001"].name == "skill-roc-0001"
+        assert found["proc_0002"].instructions == "1. ab\n2. 😀"
+        assert found["proc_0003"].instructions == "do: this: 1.10"
+        assert found["proc_0003"].filter_tags == {}
+
+    def test_the_erased_and_nobodys_stay_behind(self, make):
+        source = make("G4e")
+        source.add(
+            "users",
+            id="gone",
+            organization_id=ORG,
+            name="x",
+            timezone="UTC",
+            status="active",
+            is_deleted=True,
+        )
+        source.client("client-gone", "gone", "read_write")
+        source.execute("UPDATE clients SET is_deleted = true WHERE id = 'client-gone'")
+        source.memory("proc_1", is_deleted=True)
+        source.memory("proc_2", user_id="gone")
+        source.memory("proc_3", client_id="client-gone")
+        source.memory("proc_4", organization_id=None)
+        source.execute("ALTER TABLE procedural_memory DROP CONSTRAINT procedural_memory_user_id_fkey")
+        source.memory("proc_5", user_id="nobody")
+        report = run(source)
+        assert table(report, "procedural_memory")["skipped"] == {
+            "erased": 1,
+            "its user was erased": 1,
+            "its client was erased": 1,
+            "its organization is missing": 1,
+            "its user is missing": 1,
+        }
+        assert not Skill.objects.exists()
+        assert set(EndUser.objects.values_list("user_id", flat=True)) == {
+            USER,
+            "user-00000000-0000-4000-8000-000000000000",
+        }
+
+
+class TestSessions:
+    def test_turns_and_experiences_come_with_their_states(self, make):
+        source = make("G5")
+        source.turn("convmsg-1", "s-1", "user", "Pay it.", distilled_at=MOMENT)
+        source.turn(
+            "convmsg-2",
+            "s-1",
+            "tool",
+            "[pay] Error: declined",
+            distilled_at=MOMENT,
+            created_at="2025-11-20T09:13:00+00:00",
+        )
+        source.turn(
+            "convmsg-3",
+            "s-1",
+            "user",
+            "No, use the other card.",
+            distilled_at=MOMENT,
+            created_at="2025-11-20T09:14:00+00:00",
+        )
+        source.turn("convmsg-4", "s-2", "user", "Hello", _created_by_id="client-lost")
+        source.turn("convmsg-5", "s-2", "system", "Be kind.")
+        source.experience("sexp-1", "s-1")
+        source.experience(
+            "sexp-2", "pruned", status="consumed", consumed_by="xprun-1", evidence='{"quote": "half a qu'
+        )
+        source.experience("sexp-3", "s-1", experience_type="worthless")
+        source.add("messages", id="m-1", organization_id=ORG, user_id=USER, role="user", session_id="s-0")
+        report = run(source)
+        assert table(report, "conversation_message")["skipped"] == {"role system": 1}
+        assert table(report, "skill_experience")["skipped"] == {"experience_type worthless": 1}
+        assert {left["table"]: left["rows"] for left in report["left_behind"]} == {"agents": 1, "messages": 1}
+        one, two = Session.objects.get(session_id="s-1"), Session.objects.get(session_id="s-2")
+        assert (one.state, one.last_seq, one.distilled_through) == ("distilled", 3, 3)
+        assert (two.state, two.last_seq, two.distilled_through) == ("open", 1, 0)
+        assert two.turns.get().client.name == "import_mirix"
+        turns = list(one.turns.order_by("seq").values_list("role", "tool_name", "is_error", "message_id"))
+        assert turns == [
+            ("user", "", False, "convmsg-1"),
+            ("tool", "pay", True, "convmsg-2"),
+            ("user", "", False, "convmsg-3"),
+        ]
+        kept = SkillExperience.objects.get(session=one)
+        assert (kept.verified, kept.status, kept.credibility, kept.turn_seq) == (True, "pending", 0.98, 3)
+        assert kept.model_credibility == 0.9
+        bare = SkillExperience.objects.get(session__session_id="pruned")
+        assert (bare.verified, bare.status, bare.quote) == (False, "consumed", "half a qu")
+        assert bare.credibility <= 0.3
+        again = run(source)
+        assert again["imported"] == 0
+        assert (ConversationMessage.objects.count(), SkillExperience.objects.count()) == (4, 2)
+
+
+class TestScopes:
+    @pytest.fixture
+    def source(self, make) -> Original:
+        source = make("G4e")
+        source.client("client-b", "dashboard", "admin")
+        source.memory("proc_1", summary="One", steps=["a"], filter_tags={"scope": "read_write"})
+        source.memory("proc_2", summary="Two", steps=["a"], client_id="client-b")
+        return source
+
+    def test_that_differ_need_a_word(self, source: Original):
+        with pytest.raises(
+            CommandError, match=r"“acme” \(admin, read_write\).*--merge-scopes.*--split-scopes"
+        ):
+            run(source)
+        assert not Organization.objects.exists()
+
+    def test_can_be_merged(self, source: Original):
+        run(source, choice="merge")
+        assert [skill.organization.name for skill in Skill.objects.all()] == ["acme", "acme"]
+        with pytest.raises(CommandError, match="imported whole before"):
+            run(source, choice="split")
+
+    def test_can_be_split(self, source: Original):
+        run(source, choice="split")
+        names = {skill.name: skill.organization.name for skill in Skill.objects.all()}
+        assert names == {"one": "acme (read_write)", "two": "acme (admin)"}
+        assert run(source, choice="split")["imported"] <= 1
+        assert Skill.objects.count() == 2
+        with pytest.raises(CommandError, match="imported split by scopes before"):
+            run(source, choice="merge")
+
+
+class TestCommand:
+    def test_dry_run_reports_and_keeps_nothing(self, make):
+        source = make("G5")
+        source.memory("proc_1", description="Pay", instructions="Ask.")
+        report = run(source, dry_run=True)
+        assert table(report, "procedural_memory")["imported"] == 1
+        assert not Organization.objects.exists()
+
+    def test_tells_people(self, make):
+        source = make("G2")
+        source.memory("proc_1", summary="Pay", steps=["Ask"])
+        out = io.StringIO()
+        call_command("import_mirix", url=source.url, stdout=out)
+        assert "procedural_memory (G2): 1 row, 1 imported, 0 here already" in out.getvalue()
+
+    def test_reads_in_a_transaction_that_cannot_write(self, make):
+        from skills.interop.original.source import opened
+
+        source = make("G2")
+        with opened(source.url) as reading:
+            answers = reading._connection.execute(
+                "SELECT current_setting('transaction_read_only'), current_setting('transaction_isolation')"
+            ).fetchone()
+        assert answers == ("on", "repeatable read")
+
+    @pytest.mark.parametrize(
+        "url", ["mysql://a/b", "postgresql://u:s3cret@127.0.0.1:1/x", "postgresql://u:s3cret@h:x/y"]
+    )
+    def test_refuses_what_it_cannot_read_without_the_password(self, url: str):
+        with pytest.raises(CommandError, match="--from: ") as refusal:
+            call_command("import_mirix", url=url)
+        assert "s3cret" not in str(refusal.value)
