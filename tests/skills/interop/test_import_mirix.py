@@ -17,7 +17,8 @@ from conversations.models import ConversationMessage, Session
 from mirix.tenants.models import ApiKey, Client, EndUser, Organization
 from skills.models import Skill, SkillDocument, SkillExperience, SkillRevision
 from tests.data import records
-from tests.skills.interop.originals import CLIENT, GENERATIONS, MOMENT, ORG, USER, Original, original
+from tests.processes import Process
+from tests.skills.interop.originals import CLIENT, GENERATIONS, MOMENT, ORG, TURNS, USER, Original, original
 
 pytestmark = pytest.mark.django_db
 
@@ -153,6 +154,89 @@ class TestMixedDatabases:
         assert [found["generation"] for found in report["tables"][2:]] == ["G1", "G2"]
         names = {skill.instructions: skill.name for skill in Skill.objects.all()}
         assert names == {"Build\nShip": "deploy-2", "1. Ship": "deploy"}
+
+    def test_skills_of_a_later_build_beside_flat_memories(self, make):
+        source = make("G4e")
+        source.execute(TURNS)
+        source.memory("proc_A", summary="Pay", steps=["Ask"])
+        source.turn("convmsg-1", "s-1", "user", "Pay it.")
+        report = run(source)
+        assert table(report, "procedural_memory")["generation"] == "G4e"
+        assert table(report, "conversation_message")["imported"] == 1
+        assert Skill.objects.get().name == "pay"
+
+
+class TestUpgradedDatabases:
+    def test_of_the_second_generation(self, make):
+        source = make("G2")
+        source.execute(
+            "ALTER TABLE users ADD status varchar NOT NULL DEFAULT 'active';"
+            "ALTER TABLE procedural_memory ADD user_id varchar"
+        )
+        source.memory("proc_A", summary="Pay", steps=["Ask"], user_id=USER)
+        source.memory("proc_B", summary="Pay", steps=["Ask"], user_id=None)
+        report = run(source)
+        found = table(report, "procedural_memory")
+        assert (found["generation"], found["imported"]) == ("G3", 1)
+        assert found["skipped"] == {"its user is missing": 1}
+
+    def test_of_the_fourth_generation(self, make):
+        source = make("G5")
+        source.execute(
+            "ALTER TABLE procedural_memory ALTER triggers DROP NOT NULL, ALTER examples DROP NOT NULL, "
+            "ALTER triggers TYPE jsonb, ALTER examples TYPE jsonb"
+        )
+        long = "word " * 300
+        source.memory(
+            "proc_A1B2", name="-", description=long, instructions="Ask", triggers=None, version="v2"
+        )
+        report = run(source)
+        found = table(report, "procedural_memory")
+        assert (found["generation"], found["imported"]) == ("G6", 1)
+        assert found["notes"] == {
+            "long description continued in the instructions": 1,
+            "version that is not semantic became 0.1.0": 1,
+            "name changed to one that is valid and free": 1,
+        }
+        skill = Skill.objects.get()
+        assert f"{skill.description} {skill.instructions}" == f"{long.strip()}\n\nAsk"
+        assert skill.triggers == []
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+class TestKilled:
+    SCRIPT = """
+import os
+from django.core.management import call_command
+from skills.management.commands import import_mirix
+original = import_mirix.import_original
+def killed(**options):
+    for number, done in enumerate(original(**options)):
+        if number == 4:
+            os.kill(os.getpid(), 9)
+        yield done
+import_mirix.import_original = killed
+call_command("import_mirix", url=os.environ["SOURCE"], json=True)
+"""
+
+    def test_in_the_middle_it_goes_on_and_gives_the_same_names(self, make):
+        source = make("G4e")
+        source.memory("proc_0", summary="Pay", steps=["Ask"])
+        source.execute(
+            "INSERT INTO procedural_memory (id, organization_id, user_id, client_id, entry_type, summary, "
+            "steps, last_modify, created_at) SELECT 'proc_' || n, organization_id, user_id, client_id, "
+            "entry_type, summary, steps, last_modify, created_at + n * interval '1 second' "
+            "FROM procedural_memory, generate_series(1, 1200) AS n"
+        )
+        with Process(self.SCRIPT, SOURCE=source.url) as process:
+            assert process.popen.wait() == -9
+        so_far = Skill.objects.count()
+        assert 0 < so_far < 1201
+        found = table(run(source), "procedural_memory")
+        assert (found["unchanged"], found["imported"]) == (so_far, 1201 - so_far)
+        named = dict(Skill.objects.values_list("current_revision__source__row__id", "name"))
+        assert named == {"proc_0": "pay"} | {f"proc_{n}": f"pay-{n + 1}" for n in range(1, 1201)}
 
 
 class TestOddValues:
