@@ -75,16 +75,16 @@ def _bring(batch: tuple[Row, ...], people: People, report: TableReport) -> None:
         places[f"sexp-{digest(*parts)}"] = row, place
     here = set(SkillExperience.objects.filter(pk__in=places).values_list("pk", flat=True))
     report.unchanged += len(here)
-    transcripts: dict[tuple[str, str], tuple[Session, list[ConversationMessage]]] = {}
     made = []
+    last_key, found = None, None
     for pk, (row, place) in places.items():
         if pk in here:
             continue
         owner = people.owner(place)
         key = (owner.end_user.pk, fitting_session_id(text(row.get("session_id"))))
-        if key not in transcripts:
-            transcripts[key] = _transcript(owner, key[1], report.notes)
-        made.append(_experience(pk, row, place, people, transcripts[key], report.notes))
+        if found is None or key != last_key:  # they come session by session, which may be long
+            last_key, found = key, _transcript(owner, key[1], report.notes)
+        made.append(_experience(pk, row, place, people, found, report.notes))
     SkillExperience.objects.bulk_create(made)
     moments = [(row.pk, moment(places[row.pk][0].get("created_at"))) for row in made]
     set_moments(SkillExperience, ["created_at"], moments)
@@ -140,7 +140,7 @@ def _experience(
         organization_id=session.organization_id,
         end_user_id=session.end_user_id,
         session=session,
-        client=people.client(place) if turn is None else turn.client,
+        client_id=people.client(place).pk if turn is None else turn.client_id,
         experience_type=lesson.experience_type,
         title=lesson.title,
         content=lesson.content,

@@ -69,7 +69,8 @@ def import_original(
     people.scopes.decide(scoped, {known.id: known.name for known in people.organizations.values()})
     _refuse_other_choice(people, scoped)
     try:
-        yield from _organizations(people, _table(report, source, "organizations"))
+        organizations = _table(report, source, "organizations")
+        yield from _organizations(people, organizations)
         yield from _counted(people.bring_users, _table(report, source, "users"))
         if people.clients:
             yield from _clients(people, _table(report, source, "clients"))
@@ -83,6 +84,7 @@ def import_original(
             yield from _stepped(
                 lambda advance: experiences.import_experiences(source, people, lessons, advance)
             )
+        _count_split(people, organizations)
         report.left_behind += _left_behind(source)
     finally:
         report.organizations = list(people.moved.values())
@@ -110,7 +112,6 @@ def _organizations(people: People, report: TableReport) -> Iterator[int]:
             report.skipped["erased"] += 1
         elif people.scopes.is_split(known.id):
             report.notes["split by the scopes of its clients"] += 1
-            report.imported += 1
         else:
             people.organization(known, None)
             is_new = people.moved[known.id, None].is_new
@@ -119,6 +120,16 @@ def _organizations(people: People, report: TableReport) -> Iterator[int]:
             if is_new and people.moved[known.id, None].name != known.name:
                 report.notes["name changed to one that is usable and free"] += 1
     yield report.rows
+
+
+def _count_split(people: People, report: TableReport) -> None:
+    """Count the organizations that were split; their parts are made as their rows come."""
+    for known in people.organizations.values():
+        if not known.is_erased and people.scopes.is_split(known.id):
+            parts = [part for part in people.moved.values() if part.original_id == known.id]
+            is_new = any(part.is_new for part in parts)
+            report.imported += is_new
+            report.unchanged += not is_new
 
 
 def _clients(people: People, report: TableReport) -> Iterator[int]:
