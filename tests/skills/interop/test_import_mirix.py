@@ -260,6 +260,61 @@ class TestOddValues:
         assert found["proc_0003"].instructions == "do: this: 1.10"
         assert found["proc_0003"].filter_tags == {}
 
+    def test_of_skills_are_made_to_fit_and_kept_whole_in_the_first_revision(self, make):
+        source = make("G5")
+        source.execute(
+            "ALTER TABLE procedural_memory ALTER triggers TYPE varchar, ALTER examples TYPE varchar"
+        )
+        source.memory(
+            "proc_0001",
+            description="\u202e--- '\"; DROP TABLE users;",
+            instructions="x" * 70_000,
+            triggers=["  ", 7, {"a": 1}, "t" * 600],
+            examples=["said", {"n": 1e3}],
+            version="1.2.3-rc.1",
+            created_at="infinity",
+        )
+        source.memory("proc_0002", triggers="no json [", examples="null", updated_at=None)
+        report = run(source)
+        assert table(report, "procedural_memory")["imported"] == 2
+        found = {s.current_revision.source["row"]["id"]: s for s in Skill.objects.all()}
+        odd, bare = found["proc_0001"], found["proc_0002"]
+        assert odd.description == "\u202e--- '\"; DROP TABLE users;"
+        assert len(odd.instructions) == 65_536
+        assert len(odd.current_revision.source["row"]["instructions"]) == 70_000
+        assert odd.triggers[:2] == ["7", '{"a": 1}']
+        assert len(odd.triggers[2]) == 512
+        assert odd.examples == [{"example": "said"}, {"n": 1000.0}]
+        assert odd.version == "1.2.3-rc.1"
+        assert "hidden_characters" in odd.current_revision.risk_flags
+        assert (bare.triggers, bare.examples) == (["no json ["], [])
+
+    def test_of_experiences_are_made_to_fit(self, make):
+        source = make("G5")
+        source.experience(
+            "sexp-1",
+            "s-1",
+            title="",
+            content="c" * 9_000,
+            importance="NaN",
+            credibility=7,
+            evidence="[",
+            status="lost",
+        )
+        found = table(run(source), "skill_experience")
+        assert found["notes"] == {
+            "sessions whose turns are gone": 1,
+            "evidence that ends midway: kind of signal unknown": 1,
+            "importance that is no number became 0": 1,
+            "content cut at the limit": 1,
+            "quote found in no turn: unverified": 1,
+            "unknown status became superseded": 1,
+        }
+        row = SkillExperience.objects.get()
+        assert (row.importance, row.model_credibility, row.status) == (0.0, 1.0, "superseded")
+        assert len(row.content) == 8_192
+        assert row.session.state == "distilled"
+
     def test_the_erased_and_nobodys_stay_behind(self, make):
         source = make("G4e")
         source.add(
