@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,6 +15,9 @@ MAX_INSTRUCTIONS_CHARS = 65_536
 MAX_TRIGGERS = 50
 MAX_TRIGGER_CHARS = 512
 MAX_EXAMPLES = 50
+SEMVER = re.compile(
+    r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
+)
 ENTRY_TYPES = ("workflow", "guide", "script")
 KINDS = (
     ("guide", ("how",)),
@@ -65,8 +69,9 @@ class Content:
 
 
 def next_patch(version: str) -> str:
-    """Return `version` with its patch raised; whatever is not semantic counts as 0.1.0."""
-    parts = version.split(".")
-    if len(parts) == 3 and all(part.isascii() and part.isdigit() for part in parts):
-        return f"{parts[0]}.{parts[1]}.{int(parts[2]) + 1}"
-    return "0.1.1"
+    """Return the next version of a skill: the patch raised; whatever is not semantic counts as 0.1.0.
+
+    What is behind the patch (`1.2.3-rc.1+build`) goes, and a version never falls back.
+    """
+    found = SEMVER.fullmatch(version)
+    return f"{found[1]}.{found[2]}.{int(found[3]) + 1}" if found else "0.1.1"

@@ -7,7 +7,6 @@ follows too. A later generation brings name, triggers, examples and version alon
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +17,7 @@ from skills.content import (
     MAX_INSTRUCTIONS_CHARS,
     MAX_TRIGGER_CHARS,
     MAX_TRIGGERS,
+    SEMVER,
     Content,
     entry_type_of,
 )
@@ -41,9 +41,6 @@ NAMING = (
 """The columns that decide whose a memory is and what it is called."""
 FIRST_VERSION = "0.1.0"
 MAX_VERSION_CHARS = 32
-SEMVER = re.compile(
-    r"(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
-)
 
 
 def generation_of(table: str, columns: Mapping[str, str], clients: Mapping[str, str]) -> str:
