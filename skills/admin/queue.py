@@ -9,18 +9,18 @@ from django.http import HttpRequest
 
 from mirix.admin_base import organization_ids, roles
 from mirix.tenants.principal import DECIDING_ROLES
-from skills.models import RevisionState, SkillRevision
+from skills.models import RevisionState, Skill, SkillRevision
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
 
 MAX_QUEUE = 500
 """How far the queue is walked for the place of a proposal in it."""
 
 
-def may_decide(request: HttpRequest, revision: SkillRevision) -> bool:
-    """Return whether the user may approve and reject this revision."""
+def may_decide(request: HttpRequest, row: Skill | SkillRevision) -> bool:
+    """Return whether the user may decide about this revision or skill."""
     if getattr(request.user, "is_superuser", False):
         return True
-    return roles(request).get(revision.organization_id) in DECIDING_ROLES
+    return roles(request).get(row.organization_id) in DECIDING_ROLES
 
 
 def waiting(request: HttpRequest) -> QuerySet:

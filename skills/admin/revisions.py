@@ -16,9 +16,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
-from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
+from mirix.admin_base import OrganizationFilter, display, two_lines
 from mirix.templatetags.mirix_admin import ago
 from skills.admin.columns import plus_minus
+from skills.admin.editing import WritingAdmin, may_edit, save_proposal
 from skills.admin.queue import may_decide, place_of
 from skills.admin.review import review_context
 from skills.content import Content
@@ -29,7 +30,13 @@ from skills.review.publishing import approve, reject
 from skills.review.risks import RISK_LABELS
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
 
-ACTION_COLOURS = {"Create": "success", "Edit": "info", "Archive": "warning", "Rollback": "warning"}
+ACTION_COLOURS = {
+    "Create": "success",
+    "Edit": "info",
+    "Archive": "warning",
+    "Rollback": "warning",
+    "Quarantine": "danger",
+}
 ALL = "all"
 
 
@@ -81,7 +88,7 @@ class RiskFilter(admin.SimpleListFilter):
 
 
 @admin.register(SkillRevision)
-class RevisionAdmin(PageAdmin):
+class RevisionAdmin(WritingAdmin):
     """Proposals first; every other revision by the filter."""
 
     list_title = "Proposals"
@@ -177,11 +184,12 @@ class RevisionAdmin(PageAdmin):
         return crumbs if obj is None else [crumbs[0], {"title": obj.name}]
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the two decisions."""
+        """Add the two decisions, and editing."""
         wrap = self.admin_site.admin_view
         return [
             path("<path:object_id>/approve/", wrap(self.approve_view), name="skills_skillrevision_approve"),
             path("<path:object_id>/reject/", wrap(self.reject_view), name="skills_skillrevision_reject"),
+            path("<path:object_id>/edit/", wrap(self.edit_view), name="skills_skillrevision_edit"),
             *super().get_urls(),
         ]
 
@@ -190,7 +198,16 @@ class RevisionAdmin(PageAdmin):
         return review_context(obj, text_before(obj)) | {
             "place": place_of(request, obj),
             "may_decide": may_decide(request, obj),
+            "may_edit": may_edit(request, obj),
         }
+
+    def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show the proposed text in a form, and put what was made of it in its place."""
+        revision = self.editable(request, object_id)
+        if request.method in ("GET", "HEAD") and revision.state != RevisionState.PROPOSED:
+            messages.warning(request, f"{revision.name} is decided already, see below.")
+            return HttpResponseRedirect(reverse("admin:skills_skillrevision_change", args=[revision.pk]))
+        return self.edit_page(request, revision, revision, save_proposal(request, revision))
 
     def approve_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Publish the proposal, then show the next one."""

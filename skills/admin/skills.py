@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from mirix.admin_base import OrganizationFilter, display, two_lines
 from mirix.templatetags.mirix_admin import ago
 from skills.admin.evidence import view_experience
+from skills.admin.history import HistoryAdmin
 from skills.admin.travelling import TravellingAdmin
 from skills.models import RevisionState, Skill, SkillExperience
 
@@ -26,7 +27,7 @@ MAX_EVIDENCE = 50
 
 
 @admin.register(Skill)
-class SkillAdmin(TravellingAdmin):
+class SkillAdmin(TravellingAdmin, HistoryAdmin):
     """Published skills; review alone writes them."""
 
     page_template = "admin/skills/skill/page.html"
@@ -73,4 +74,4 @@ class SkillAdmin(TravellingAdmin):
             "revisions": [(revision, REVISION_COLOURS[revision.state]) for revision in revisions],
             "evidence": [view_experience(experience) for experience in support],
             "waiting": obj.revisions.filter(state=RevisionState.PROPOSED).first(),
-        }
+        } | self.history_context(request, obj)

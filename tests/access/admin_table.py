@@ -232,14 +232,50 @@ import
   POST            302     403       403       200       200            200        400
 """
 
+# Who decides publishes, an operator proposes.
+EDITING = """
+edit
+  GET             302     403       200       200       200            200        404
+  POST            302     403       302       302       302            302        404
+"""
+
+# A proposal waits for the skill: that one is to be edited, says the form.
+EDITING_SKILL = """
+edit
+  GET             302     403       200       200       200            200        404
+  POST            302     403       400       400       400            400        404
+"""
+
+# What comes back, and what is taken out; which of them a skill's status allows, its service says.
+HISTORY = """
+compare
+  GET             302     403       200       200       200            200        404
+  POST            302     405       405       405       405            405        405
+rollback
+  GET             302     403       404       403       404            404        404
+  POST            302     403       404       403       404            404        404
+archive
+  GET             302     403       200       403       200            200        404
+  POST            302     403       302       403       302            302        404
+quarantine
+  GET             302     403       200       403       200            200        404
+  POST            302     403       302       403       302            302        404
+restore
+  GET             302     403       200       403       200            200        404
+  POST            302     403       400       403       400            400        404
+release
+  GET             302     403       200       403       200            200        404
+  POST            302     403       400       403       400            400        404
+"""
+
 MODELS = {
     "conversations.intakerecord": READ + REPLAY,
     "conversations.session": READ + CLOSING,
     "skills.autodreamrun": READ,
     "skills.distillationattempt": READ,
-    "skills.skill": READ + TRAVELLING,
+    "skills.skill": READ + TRAVELLING + EDITING_SKILL + HISTORY,
     "skills.skillexperience": READ,
-    "skills.skillrevision": READ + DECISIONS,
+    "skills.skillrevision": READ + DECISIONS + EDITING,
     "tenants.auditevent": TRAIL,
     "tenants.notification": TRAIL,
     "tenants.client": MANAGED,

@@ -33,6 +33,7 @@ HEADERS = {"a key": "admin key", "a token": "superuser"}
 """Visitors who show what opens the API."""
 MEMBERS = ("reviewer", "operator", "administrator")
 MISSING = "missing"
+EDITED = {"description": "Another.", "instructions": "Another.", "entry_type": "guide"}
 NEW_PASSWORD = dict.fromkeys(("password1", "password2"), "Zebra!2993x")
 CLIENT = Client(raise_request_exception=False)
 
@@ -46,6 +47,12 @@ def forms_of(world: World) -> dict[str, dict[str, Any]]:
             "text": "---\nname: another\ndescription: Another.\n---\nDo.",
         },
         "skills.skillrevision reject": {"reason": "No."},
+        "skills.skillrevision edit": EDITED,
+        "skills.skill edit": EDITED,
+        **{
+            f"skills.skill {act}": {"reason": "So."}
+            for act in ("archive", "quarantine", "restore", "release")
+        },
         "tenants.client add": {"organization": organization, "name": "another"},
         "tenants.client change": {"name": "another"},
         "tenants.enduser add": {"organization": organization, "user_id": "another"},

@@ -208,7 +208,8 @@ def test_a_proposal_whose_skill_moved_on_is_never_published_over_it(owner, revie
     skill = make_skill(owner)
     stale = make_proposal(owner, make_content(name=skill.name, instructions="Something old."), skill)
     stale.experiences.add(make_experience(owner))
-    newer = make_proposal(owner, make_content(name=skill.name), skill, state="published", version="0.1.1")
+    text = make_content(name=skill.name, instructions="Something new.")
+    newer = make_proposal(owner, text, skill, state="published", version="0.1.1")
     skill.current_revision, skill.version = newer, "0.1.1"
     skill.save()
     assert "It cannot be approved over that" in reviewer.get(page(stale)).content.decode()

@@ -1,0 +1,172 @@
+"""The pages of a skill's past: two versions beside each other, and what brings one back or takes it out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.urls import URLPattern, path
+
+from mirix.text import clean_text
+from skills.admin.editing import WritingAdmin, as_validation_error, may_edit, save_skill, user_of
+from skills.admin.forms import ReasonForm
+from skills.admin.queue import may_decide
+from skills.admin.review import FIELD_LABELS
+from skills.content import Content
+from skills.models import RevisionState, Skill
+from skills.review.diffs import changed_words, field_diffs
+from skills.review.errors import BaseConflict, ReviewError
+from skills.review.history import MOVES, move, moves_from, rollback
+from skills.selectors.history import NoSuchRevision, find_of, pair_of, versions_of
+
+MAX_VERSIONS = 100
+SAID = {
+    "archive": "No agent finds it from then on; it stays here with its history, and can be restored.",
+    "restore": "Agents find it again with their next search.",
+    "quarantine": "No agent finds it until somebody has looked into it and releases it.",
+    "release": "Agents find it again with their next search.",
+}
+DONE = {"archive": "archived", "restore": "restored", "quarantine": "quarantined", "release": "released"}
+
+
+class HistoryAdmin(WritingAdmin):
+    """Skills with a past that can be compared and brought back."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add editing, comparing, rolling back, and a page for each change of status."""
+        wrap = self.admin_site.admin_view
+        return [
+            path("<path:object_id>/edit/", wrap(self.edit_view), name="skills_skill_edit"),
+            path("<path:object_id>/compare/", wrap(self.compare_view), name="skills_skill_compare"),
+            path("<path:object_id>/rollback/", wrap(self.rollback_view), name="skills_skill_rollback"),
+            *(
+                path(f"<path:object_id>/{act}/", wrap(self._moving(act)), name=f"skills_skill_{act}")
+                for act in MOVES
+            ),
+            *super().get_urls(),
+        ]
+
+    def history_context(self, request: HttpRequest, skill: Skill) -> dict[str, Any]:
+        """Return what the page of a skill offers to do with it, and the versions to choose among."""
+        decides = may_decide(request, skill)
+        versions = list(versions_of(skill=skill).defer("instructions", "examples")[:MAX_VERSIONS])
+        return {
+            "may_edit": may_edit(request, skill),
+            "may_decide": decides,
+            "moves": moves_from(skill.status) if decides else [],
+            "versions": versions,
+        }
+
+    def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show the text in a form, and publish or propose what was made of it."""
+        skill = self.editable(request, object_id)
+        if skill.current_revision is None:
+            raise Http404
+        return self.edit_page(request, skill, skill.current_revision, save_skill(request, skill))
+
+    def compare_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show what differs between two revisions, word by word. It only reads."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        skill = self.visible_object(request, object_id)
+        asked = {name: clean_text(request.GET.get(name, "")) for name in ("from", "to")}
+        try:
+            old, new = pair_of(skill=skill, old=asked["from"], new=asked["to"])
+        except NoSuchRevision as error:
+            raise Http404 from error
+        diffs = field_diffs(Content.of(old) if old else None, Content.of(new))
+        added, removed = changed_words(diffs)
+        context = {
+            "skill": skill,
+            "original": skill,
+            "old": old,
+            "new": new,
+            "added": added,
+            "removed": removed,
+            "is_new": old is None,
+            "revision": new,
+            "diffs": [(FIELD_LABELS[diff.field], diff) for diff in diffs if diff.changed],
+            "unchanged": [(FIELD_LABELS[diff.field], diff) for diff in diffs if not diff.changed],
+            "title": "Compare",
+        } | self.history_context(request, skill)
+        return self.render(request, "admin/skills/skill/compare.html", context, skill, "Compare", 200)
+
+    def rollback_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask why, and say what it changes; then publish the earlier version anew."""
+        skill = self._decided_by(request, object_id)
+        name = clean_text(request.GET.get("to", ""))
+        try:
+            target = find_of(skill=skill, name=name)
+        except NoSuchRevision as error:
+            raise Http404 from error
+        if target.state != RevisionState.PUBLISHED:
+            raise Http404
+        diffs = field_diffs(Content.of(skill), Content.of(target))
+        return self._act(
+            request,
+            skill,
+            lambda reason, user: rollback(skill=skill, to=target, decided_by=user, reason=reason),
+            title=f"Roll back to {target.version}",
+            text=f"What version {target.version} said becomes a new version; {skill.version} stays in the "
+            "history. This is what changes:",
+            done=f"{skill.name} says what {target.version} said.",
+            is_dangerous=False,
+            is_new=False,
+            revision=target,
+            diffs=[(FIELD_LABELS[diff.field], diff) for diff in diffs if diff.changed],
+            unchanged=[],
+            template="admin/skills/skill/rollback.html",
+        )
+
+    def _moving(self, act: str) -> Any:
+        def view(request: HttpRequest, object_id: str) -> HttpResponse:
+            skill = self._decided_by(request, object_id)
+            return self._act(
+                request,
+                skill,
+                lambda reason, user: move(skill=skill, act=act, decided_by=user, reason=reason),
+                title=act.capitalize(),
+                text=SAID[act],
+                done=f"{skill.name} is {DONE[act]}.",
+                is_dangerous=act in ("archive", "quarantine"),
+            )
+
+        return view
+
+    def _decided_by(self, request: HttpRequest, object_id: str) -> Skill:
+        """Return the skill that the user may decide about; 404 for a stranger, 403 for who only reads."""
+        skill: Skill = self.visible_object(request, object_id)
+        if not may_decide(request, skill):
+            raise PermissionDenied
+        return skill
+
+    def _act(
+        self, request: HttpRequest, skill: Skill, act: Any, *, title: str, text: str, done: str, **extra: Any
+    ) -> HttpResponse:
+        """Show the form that asks why; on POST do it, where the skill is still what the page showed."""
+        shown = skill.current_revision_id or ""
+
+        def save(form: ReasonForm) -> HttpResponse:
+            seen = form.cleaned_data["seen"]
+            try:
+                if seen and seen != shown:
+                    raise BaseConflict(
+                        f"“{skill.name}” is at version {skill.version} by now; look at it again."
+                    )
+                with transaction.atomic():
+                    act(form.cleaned_data["reason"], user_of(request))
+                    self.log_change(request, skill, title)
+            except ReviewError as error:
+                raise as_validation_error(error) from error
+            return self.done(request, done, skill)
+
+        return self.serve_form(
+            request,
+            lambda data: ReasonForm(data, initial={"seen": shown}),
+            save,
+            lambda form, status: self.form_page(
+                request, form, title=title, text=text, obj=skill, status=status, **extra
+            ),
+        )
