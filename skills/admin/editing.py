@@ -135,6 +135,7 @@ class WritingAdmin(ManagedAdmin):
             form,
             409,
             conflict=str(conflict),
+            base=conflict.base,
             theirs=conflict.theirs,
             sides=changed,
             both=[FIELD_LABELS[name].lower() for name in FIELD_LABELS if name in merge.both],

@@ -59,15 +59,7 @@ def detail(revision: Any, evidence: Iterable[SkillExperience]) -> dict[str, Any]
         "run_id": revision.run_id,
         "author_kind": revision.author_kind,
         "rationale": revision.rationale,
-        "changes": [
-            {
-                "field": diff.field,
-                "added": diff.added,
-                "removed": diff.removed,
-                "segments": [{"kind": segment.kind, "text": segment.text} for segment in diff.segments],
-            }
-            for diff in diffs_of(revision)
-        ],
+        "changes": changes_data(diffs_of(revision)),
         "evidence": [
             {
                 "id": experience.pk,
@@ -83,6 +75,52 @@ def detail(revision: Any, evidence: Iterable[SkillExperience]) -> dict[str, Any]
             for experience in evidence
         ],
     }
+
+
+def changes_data(diffs: Iterable[FieldDiff]) -> list[dict[str, Any]]:
+    """Return changes as data."""
+    return [
+        {
+            "field": diff.field,
+            "added": diff.added,
+            "removed": diff.removed,
+            "segments": [{"kind": segment.kind, "text": segment.text} for segment in diff.segments],
+        }
+        for diff in diffs
+    ]
+
+
+def past_table(revisions: Iterable[SkillRevision], current_id: str | None, *, colours: bool) -> str:
+    """Return a skill's past as a table; the version of today is marked."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("version", "revision", "action", "state", "by", "when", "why"):
+        table.add_column(heading, no_wrap=heading in ("version", "revision"), overflow="fold")
+    for revision in revisions:
+        mark = "* " if revision.pk == current_id else "  "
+        by = revision.author.get_username() if revision.author else revision.author_kind
+        table.add_row(
+            Text(mark + (revision.version or "–")),
+            Text(revision.pk),
+            Text(revision.action),
+            Text(revision.state),
+            Text(visible_line(by)),
+            Text(f"{revision.created_at:%Y-%m-%d %H:%M}"),
+            Text(visible_line(shorten(revision.rationale, 60))),
+        )
+    return _rendered([table], colours=colours)
+
+
+def comparison_page(heading: str, diffs: Sequence[FieldDiff], *, colours: bool) -> str:
+    """Return what differs between two revisions."""
+    return _rendered([Text(visible_line(heading), style="bold"), *_changes(diffs)], colours=colours)
+
+
+def _changes(diffs: Iterable[FieldDiff]) -> list[Any]:
+    parts: list[Any] = []
+    for diff in diffs:
+        heading = f"\n{diff.field.replace('_', ' ')}  +{diff.added} −{diff.removed}"
+        parts += [Text(heading, style="bold"), Padding(_marked(diff), (0, 0, 0, 2))]
+    return parts
 
 
 def queue_table(rows: Sequence[dict[str, Any]], *, colours: bool) -> str:
@@ -118,9 +156,7 @@ def detail_page(revision: Any, evidence: Sequence[SkillExperience], *, colours: 
     if revision.rationale:
         parts.append(Text(visible(revision.rationale)))
     parts += [Text(f"! {RISK_LABELS.get(flag, flag)}", style="yellow") for flag in revision.risk_flags]
-    for diff in diffs_of(revision):
-        heading = f"\n{diff.field.replace('_', ' ')}  +{diff.added} −{diff.removed}"
-        parts += [Text(heading, style="bold"), Padding(_marked(diff), (0, 0, 0, 2))]
+    parts += _changes(diffs_of(revision))
     parts.append(Text(f"\nevidence ({len(evidence)})", style="bold"))
     parts.append(_evidence_table(evidence))
     return _rendered(parts, colours=colours)

@@ -8,10 +8,9 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
 from mirix.commands import MAX_LISTED, whole
-from mirix.tenants.commands import OrganizationCommand
 from mirix.tenants.models import Organization
-from mirix.tenants.selectors import may_review
 from mirix.text import clean_text
+from skills.management.deciding import DecidingCommand
 from skills.management.review_text import detail, detail_page, queue_row, queue_table
 from skills.models import SkillRevision
 from skills.review.errors import ReviewError
@@ -19,7 +18,7 @@ from skills.review.publishing import approve, reject
 from skills.selectors.proposals import QUEUE_ORDER, evidence_of, find_revision, proposals_of
 
 
-class Command(OrganizationCommand):
+class Command(DecidingCommand):
     """List what waits, show one proposal with its evidence, approve it or reject it."""
 
     help = "Review proposals: list what waits, show one, approve it, or reject it with a reason."
@@ -104,12 +103,3 @@ class Command(OrganizationCommand):
         if revision is None:
             raise CommandError(f"unknown proposal {revision_id!r} in organization {organization.name!r}")
         return revision
-
-    def member(self, organization: Organization, username: str | None) -> User | None:
-        """Return who decides, if anybody was named; it must be someone who may."""
-        if username is None:
-            return None
-        user = User.objects.filter(username=clean_text(username)).first()
-        if user is None or not may_review(user=user, organization=organization):
-            raise CommandError(f"{username!r} may not review in organization {organization.name!r}")
-        return user
