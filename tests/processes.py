@@ -74,9 +74,9 @@ class Process:
         self.popen.kill()
         self.popen.wait(PATIENCE_SECONDS)
 
-    def end(self) -> tuple[int, str, str]:
+    def end(self, patience_seconds: float = PATIENCE_SECONDS) -> tuple[int, str, str]:
         """Wait for the end; return status, output and errors."""
-        out, _ = self.popen.communicate(timeout=PATIENCE_SECONDS)
+        out, _ = self.popen.communicate(timeout=patience_seconds)
         self.errors.seek(0)
         return self.popen.returncode, out, self.errors.read()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -234,6 +235,98 @@ def test_backwards_and_forwards_again_changes_nothing(migrate, flat):
     for row in (*skills, *again):
         assert row.pop("current_revision_id").startswith("rev-")
     assert again == skills
+
+
+def test_the_empty_table_walks_both_ways(migrate, flat):
+    for _ in range(2):
+        forward()
+        assert not Skill.objects.exists()
+        assert not SkillRevision.objects.exists()
+        assert not migrate("0001_initial").get_model("skills", "ProceduralMemory").objects.exists()
+
+
+def test_names_statuses_and_versions_outlive_the_way_back_whatever_became_of_the_others(migrate, flat):
+    owner = make_owner()
+    for _ in range(3):
+        flat(owner, summary="Task", steps=["Go."])
+    flat(owner, summary="Task", steps=["Go."], last_modify=["no", "object"])
+    forward()
+    first, second, third, fourth = Skill.objects.order_by("pk")
+    content = replace(Content.of(first), name="renamed", instructions='["looks", "like JSON"]\n')
+    edit = make_proposal(owner, content, first, state="published", version="0.1.1")
+    for name, value in (content.as_fields() | {"current_revision": edit, "version": "0.1.1"}).items():
+        setattr(first, name, value)
+    first.save()
+    Skill.objects.filter(pk=second.pk).update(status="archived", version="0.1.4")
+    third.current_revision = None
+    third.save()
+    third.delete()
+
+    back = migrate("0001_initial").get_model("skills", "ProceduralMemory")
+    assert list(back.objects.order_by("pk").values_list("summary", "steps")) == [
+        ("Task", '["looks", "like JSON"]\n'),
+        ("Task", ["Go."]),
+        ("Task", ["Go."]),
+    ]
+    forward()
+
+    again = Skill.objects.order_by("pk").values_list("pk", "name", "instructions", "version", "status")
+    assert list(again) == [
+        (first.pk, "renamed", '["looks", "like JSON"]\n', "0.1.1", "active"),
+        (second.pk, "task-2", "1. Go.", "0.1.4", "archived"),
+        (fourth.pk, "task-4", "1. Go.", "0.1.0", "active"),
+    ]
+    sources = SkillRevision.objects.order_by("skill_id").values_list("source__last_modify", flat=True)
+    assert list(sources) == [{"operation": "flattened"}, {}, ["no", "object"]]
+
+
+def test_json_that_python_cannot_read_passes_to_the_letter(migrate, flat):
+    owner = make_owner()
+    deep = "[" * 3_000 + '"bottom"' + "]" * 3_000
+    odd = {
+        "steps": [deep, "[1.10, 1e2, %s]" % ("9" * 5_000), "null", '"[1.10]"'],
+        "filter_tags": ['{"a": 1.10}', "null", deep, "[]"],
+        "last_modify": ["{}", deep, "[1.10]", "null"],
+    }
+    pks = [flat(owner, summary=None) for _ in odd["steps"]]
+    select = (
+        "SELECT steps::text, filter_tags::text, last_modify::text FROM skills_proceduralmemory ORDER BY id"
+    )
+    with connection.cursor() as cursor:
+        for column, values in odd.items():
+            for pk, value in zip(pks, values, strict=True):
+                statement = f"UPDATE skills_proceduralmemory SET {column} = %s::jsonb WHERE id = %s"
+                cursor.execute(statement, [value, pk])
+        cursor.execute(select)
+        before = cursor.fetchall()
+
+    forward()
+
+    skills = list(Skill.objects.order_by("pk"))
+    assert skills[0].instructions == deep
+    assert skills[1].instructions == f"1. 1.10\n2. 100\n3. {'9' * 5_000}"
+    assert [skill.instructions for skill in skills[2:]] == ["", "1. 1.10"]
+    assert [skill.filter_tags for skill in skills] == [{"a": 1.1}, {}, {}, {}]
+    assert all(len(skill.description) <= 1_024 for skill in skills)
+    sources = list(SkillRevision.objects.order_by("skill_id").values_list("source", flat=True))
+    assert [source.get("as_text") for source in sources] == [
+        ["steps"],
+        ["steps", "last_modify"],
+        ["flat_filter_tags"],
+        None,
+    ]
+    assert sources[0]["steps"] == deep
+    migrate("0001_initial")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE skills_proceduralmemory SET last_modify ="
+            " coalesce(last_modify->'skill'->'last_modify', last_modify - 'skill')"
+        )
+        cursor.execute(select)
+        after = cursor.fetchall()
+    assert after == [
+        tuple(None if text == "null" and at < 2 else text for at, text in enumerate(row)) for row in before
+    ]
 
 
 def test_skills_that_never_were_flat_survive_the_way_back(migrate, flat):
