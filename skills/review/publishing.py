@@ -10,9 +10,11 @@ from skills.content import Content, next_patch
 from skills.models import (
     AuthorKind,
     Decision,
+    ExperienceStatus,
     ReviewDecision,
     RevisionState,
     Skill,
+    SkillExperience,
     SkillRevision,
 )
 from skills.review.bases import has_moved
@@ -75,18 +77,35 @@ def reject(
 ) -> SkillRevision:
     """Turn a proposal down and return it; its experiences stay consumed, so that it does not come back.
 
+    One that was made against a text that is gone could not have been approved: it lapses instead, as
+    `superseded`, and what supports nothing else is pending again, for the next run to look at.
+
     Rejecting what is rejected already writes nothing. Raises `ReasonRequired` for a blank reason and
     `AlreadyDecided` when the revision was approved or superseded.
     """
     if not reason.strip():
         raise ReasonRequired("Say why: a rejection needs a reason.")
-    _, locked = _lock(revision)
+    skill, locked = _lock(revision)
     if locked.state == RevisionState.REJECTED:
         return locked
     _refuse_decided(locked)
-    _close(locked, RevisionState.REJECTED)
+    if has_moved(skill=skill, base=locked.base):
+        _give_back(locked)
+        _close(locked, RevisionState.SUPERSEDED)
+    else:
+        _close(locked, RevisionState.REJECTED)
     record_decision(locked, Decision.REJECT, decided_by, kind, reason)
     return locked
+
+
+def _give_back(revision: SkillRevision) -> None:
+    """Make the experiences pending again that stand behind no version and no other proposal."""
+    counted = SkillRevision.objects.with_owner_of(revision).exclude(pk=revision.pk)
+    counted = counted.filter(state__in=(RevisionState.PUBLISHED, RevisionState.PROPOSED))
+    own = SkillExperience.objects.with_owner_of(revision).filter(revisions=revision)
+    own = own.exclude(pk__in=SkillExperience.objects.filter(revisions__in=counted).values("pk"))
+    ids = list(own.order_by("pk").values_list("pk", flat=True))
+    SkillExperience.objects.with_owner_of(revision).filter(pk__in=ids).update(status=ExperienceStatus.PENDING)
 
 
 def _lock(revision: SkillRevision) -> tuple[Skill | None, SkillRevision]:
@@ -110,8 +129,11 @@ def _refuse_decided(revision: SkillRevision) -> None:
             return
         case RevisionState.SUPERSEDED:
             successor = SkillRevision.objects.with_owner_of(revision).filter(supersedes=revision).first()
-            place = f" by {successor.pk}" if successor else ""
-            raise AlreadyDecided(f"{revision.pk} was superseded{place}; decide the latest proposal.")
+            if successor is None:
+                raise AlreadyDecided(f"{revision.pk} lapsed: its skill says something else by now.")
+            raise AlreadyDecided(
+                f"{revision.pk} was superseded by {successor.pk}; decide the latest proposal."
+            )
         case _:
             day = f" on {revision.decided_at:%Y-%m-%d %H:%M} UTC" if revision.decided_at else ""
             raise AlreadyDecided(f"{revision.pk} was {revision.state}{day}.")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from mirix.tenants.owners import Owner
 from skills.content import Content
 from skills.models import ReviewDecision, Skill, SkillDocument, SkillRevision
 from skills.review.errors import (
+    AlreadyDecided,
     BaseConflict,
     InvalidContent,
     NothingToDo,
@@ -18,7 +21,7 @@ from skills.review.errors import (
     UnverifiedSupport,
 )
 from skills.review.history import MOVES, archive, move, moves_from, quarantine, release, restore, rollback
-from skills.review.publishing import approve
+from skills.review.publishing import approve, reject
 from skills.search.service import search
 from tests.factories import make_content, make_experience, make_proposal, make_skill
 
@@ -257,3 +260,63 @@ def test_where_a_text_came_from_stays_with_it(owner, skill):
     gone = archive(skill=now(skill), reason="No.")
 
     assert (back.source, gone.source) == ({"file": "pay.md"}, {"file": "pay.md"})
+
+
+def test_a_proposal_that_lapsed_gives_its_experiences_back(owner, skill):
+    proposal = make_proposal(owner, replace(Content.of(skill), instructions="1. Do not."), skill)
+    own, shared = make_experience(owner, status="consumed"), make_experience(owner, status="consumed")
+    proposal.experiences.set([own, shared])
+    skill.current_revision.experiences.add(shared)
+    rollback(skill=skill, to=version(skill, "0.1.0"), reason="No.")
+
+    lapsed = reject(revision=proposal, reason="It moved on.")
+
+    assert lapsed.state == "superseded"
+    assert ReviewDecision.objects.get(revision=proposal).decision == "reject"
+    for experience, status in ((own, "pending"), (shared, "consumed")):
+        experience.refresh_from_db()
+        assert experience.status == status
+    with pytest.raises(AlreadyDecided, match=f"{proposal.pk} lapsed"):
+        reject(revision=proposal, reason="Again.")
+    with pytest.raises(AlreadyDecided):
+        approve(revision=proposal)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("turn", range(4))
+def test_of_a_roll_back_and_an_approval_at_once_one_wins_and_the_other_is_told(owner, turn):
+    first = approve(revision=make_proposal(owner, make_content(name="pay", instructions=FIRST)))
+    text = replace(Content.of(first), instructions=SECOND)
+    skill = approve(revision=make_proposal(owner, text, first))
+    proposal = make_proposal(owner, replace(text, instructions="1. Third."), skill)
+    start, outcomes = threading.Barrier(2), {}
+
+    def act(name: str) -> None:
+        try:
+            start.wait(timeout=10)
+            if name == "rollback":
+                rollback(skill=skill, to=version(skill, "0.1.0"), reason="No.")
+            else:
+                approve(revision=proposal)
+            outcomes[name] = "done"
+        except BaseConflict:
+            outcomes[name] = "told"
+        finally:
+            connection.close()
+
+    names = ("rollback", "approve") if turn % 2 else ("approve", "rollback")
+    threads = [threading.Thread(target=act, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+
+    assert sorted(outcomes.values()) == ["done", "told"]
+    after = now(skill)
+    assert after.version == "0.1.2"
+    assert after.instructions == (FIRST if outcomes["rollback"] == "done" else "1. Third.")
+    assert sorted(skill.revisions.filter(state="published").values_list("version", flat=True)) == [
+        "0.1.0",
+        "0.1.1",
+        "0.1.2",
+    ]
