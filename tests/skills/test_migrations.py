@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from hypothesis import given
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from skills.content import Content, entry_type_of
@@ -26,6 +26,7 @@ texts = importlib.import_module("skills.migrations.0004_texts")
 revisions = importlib.import_module("skills.migrations.0007_first_revisions")
 batches = importlib.import_module("skills.migrations._batches")
 
+storable = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
 leaves = st.text(alphabet='ab 1.\n"[', max_size=12) | st.none() | st.booleans() | st.integers()
 json_values = st.recursive(
     leaves,
@@ -327,6 +328,71 @@ def test_json_that_python_cannot_read_passes_to_the_letter(migrate, flat):
     assert after == [
         tuple(None if text == "null" and at < 2 else text for at, text in enumerate(row)) for row in before
     ]
+
+
+@pytest.mark.soak
+@settings(
+    max_examples=30 if os.environ.get("MIRIX_SOAK") else 3,
+    deadline=None,
+    phases=[
+        Phase.explicit,
+        Phase.reuse,
+        Phase.generate,
+    ],  # each example walks the chain: shrinking takes minutes
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.text(alphabet="aA1-2_! é日🚀", max_size=70) | st.text(storable, max_size=1_100),
+            json_values,
+            st.text(storable, max_size=20) | st.sampled_from(["how-to", "SOP", "Code"]),
+            st.integers(0, 1),
+        ),
+        max_size=30,
+    )
+)
+def test_generated_rows_walk_there_and_back(migrate, flat, rows):
+    owners = [make_owner(), make_owner()]
+    model = migrate("0001_initial").get_model("skills", "ProceduralMemory")
+    model.objects.all().delete()
+    model.objects.bulk_create(
+        model(
+            id=f"proc_{number:04d}",
+            organization_id=owners[whose].organization.pk,
+            end_user_id=owners[whose].end_user.pk,
+            entry_type=kind,
+            summary=summary,
+            steps=steps,
+        )
+        for number, (summary, steps, kind, whose) in enumerate(rows)
+    )
+    flat_rows = list(model.objects.order_by("pk").values())
+
+    forward()
+
+    skills = list(Skill.objects.order_by("pk"))
+    assert len(skills) == SkillRevision.objects.count() == len(rows)
+    assert len({(skill.end_user_id, skill.name) for skill in skills}) == len(rows)
+    for skill, row in zip(skills, flat_rows, strict=True):
+        summary, steps = (
+            row["summary"],
+            row["steps"],
+        )  # jsonb has an order of its own for the keys of an object
+        assert legacy.is_valid_name(skill.name)
+        assert skill.entry_type == entry_type_of(row["entry_type"])
+        assert (skill.description, skill.instructions) == legacy.texts(summary, steps)
+        everything = f"{skill.description} {skill.instructions}"
+        words = [*(summary or "").split(), *words_of(steps)]
+        assert all(word in everything for word in words if len(word) < 500)
+    contents = [Content.of(skill) for skill in skills]
+    back = migrate("0001_initial").get_model("skills", "ProceduralMemory")
+    again = list(back.objects.order_by("pk").values())
+    for row in again:
+        row["last_modify"].pop("skill")
+    assert again == flat_rows
+    forward()
+    assert [Content.of(skill) for skill in Skill.objects.order_by("pk")] == contents
 
 
 def test_skills_that_never_were_flat_survive_the_way_back(migrate, flat):
