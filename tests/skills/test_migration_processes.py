@@ -1,4 +1,4 @@
-"""The data steps of the chain in real processes: killed in the middle, and started again."""
+"""The data steps of the chain in real processes: killed in the middle, and watched for their memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from skills.models import Skill, SkillRevision
 from tests.factories import make_owner
-from tests.processes import Process, eventually
+from tests.processes import SOAK, Process, eventually
 from tests.skills.test_migrations import flat, forward, migrate  # noqa: F401  (fixtures)
 
 pytestmark = pytest.mark.processes
@@ -27,6 +27,11 @@ for module in ("_batches", "0003_names"):
 """
     + MIGRATE
 )
+TELL_PEAK = """
+import re
+from pathlib import Path
+print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+"""
 DONE = {
     "0003_names": "name <> ''",
     "0004_texts": "instructions <> ''",
@@ -79,3 +84,33 @@ def test_a_step_that_is_killed_and_started_again_ends_as_if_it_had_not_been(migr
     ]
     revisions = SkillRevision.objects.order_by("skill_id").values_list("skill_id", "source__steps__0")
     assert list(revisions) == [(f"proc_{number:04d}", f"Do {number}.") for number in range(ROWS)]
+
+
+@pytest.mark.soak
+def test_memory_does_not_grow_with_the_rows(migrate, flat):  # noqa: F811
+    def peak(rows: int) -> int:
+        """Return the most memory, in MB, that migrating so many rows of 4 kB took."""
+        owner = make_owner()
+        ask(
+            "INSERT INTO skills_proceduralmemory"
+            " (id, organization_id, end_user_id, entry_type, summary, steps, last_modify,"
+            " created_at, updated_at)"
+            " SELECT 'proc_' || n, %s, %s, 'process', 'Task ' || n %% 500,"
+            " jsonb_build_array(repeat('step ', 800)), '{}', now(), now() FROM generate_series(1, %s) AS n",
+            owner.organization.pk,
+            owner.end_user.pk,
+            rows,
+        )
+        with Process(MIGRATE.format(target="0008_drop_flat_columns") + TELL_PEAK) as process:
+            status, out, errors = process.end(600)
+        assert (status, errors) == (0, "")
+        assert ask("SELECT count(*) FROM skills_skillrevision") == rows
+        ask("UPDATE skills_skill SET current_revision_id = NULL")
+        ask("DELETE FROM skills_skillrevision")
+        ask("DELETE FROM skills_skill")
+        migrate("0001_initial")
+        return int(out) // 1024
+
+    few, many = peak(2_000), peak(50_000 if SOAK else 6_000)
+
+    assert many < few + 48
