@@ -91,7 +91,7 @@ class TestOne:
 
     def test_what_fails_again_says_so(self, owner, browser, monkeypatch):
         record = failed(owner)
-        monkeypatch.setattr("conversations.storage.extract", lambda *_: 1 / 0)
+        monkeypatch.setattr("conversations.storage.extract", lambda *_, **__: 1 / 0)
         answer = browser.post(replay(record))
         assert said(answer) == ["Replayed 1 request: 1 failed; 0 turns stored."]
         record.refresh_from_db()
