@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from conversations.extraction.errors import looks_like_error
-from conversations.extraction.hashing import canonical_hash, chain
+from conversations.extraction.hashing import chain, turn_hash
 from conversations.models import ConversationMessage, Session, SessionState, TurnRole
 from mirix.moments import set_moments
 from mirix.tenants.models import Client
@@ -99,7 +99,7 @@ def _row(turn: PastTurn, seq: int, session: Session) -> ConversationMessage:
         seq=seq,
         role=turn.role,
         content=content,
-        content_hash=canonical_hash({"role": turn.role, "content": turn.content}),
+        content_hash=turn_hash(role=turn.role, text=turn.content),
         tool_name=turn.tool_name,
         is_error=is_tool and looks_like_error(said),
         truncated=is_cut,

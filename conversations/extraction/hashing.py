@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from mirix.text import clean_json
+
 
 def canonical_hash(value: Any) -> str:
     """Return SHA-256 (hex) over the canonical JSON of a cleaned value.
@@ -16,6 +18,29 @@ def canonical_hash(value: Any) -> str:
     """
     canonical = json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def turn_hash(*, role: str, text: str, calls: Iterable[Any] = (), answers: str = "") -> str:
+    """Return what tells a turn from others: what is read from its message, none of the fields around it.
+
+    So a message that comes back as parts, or with other markers of a transport or a cache, is the same one.
+    `calls` are ids, names and arguments; `answers` is the id, else the name, that a tool's result gives. A
+    result that is JSON counts as the value that it is.
+    """
+    said = _value_of(text) if role == "tool" else text
+    more = {"calls": list(calls), "answers": answers}
+    return canonical_hash(
+        {"role": role, "content": said} | {name: item for name, item in more.items() if item}
+    )
+
+
+def _value_of(text: str) -> Any:
+    if not text.startswith(("{", "[")):
+        return text
+    try:
+        return clean_json(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
 
 
 def _canonical(value: Any) -> Any:

@@ -12,7 +12,7 @@ from conversations.extraction.calls import OpenCalls, as_data
 from conversations.extraction.drafts import Draft, Omission
 from conversations.extraction.errors import looks_like_error
 from conversations.extraction.families import FAMILIES
-from conversations.extraction.hashing import canonical_hash
+from conversations.extraction.hashing import turn_hash
 from conversations.extraction.reading import Reading
 from conversations.extraction.types import Extraction, Skipped, Turn
 from mirix.text import clean_json, truncate
@@ -66,12 +66,11 @@ def _read_element(
     drafts = reading.outcome()
     if isinstance(drafts, Omission):
         return drafts, {}
-    digest = canonical_hash({key: value for key, value in message.items() if key != "id"})
-    turns = [_finish(draft, index, digest, open_calls) for draft in drafts]
+    turns = [_finish(draft, index, open_calls) for draft in drafts]
     return [_with_id(turns[0], reading.message_id), *turns[1:]], reading.left_out
 
 
-def _finish(draft: Draft, index: int, digest: str, open_calls: OpenCalls) -> Turn:
+def _finish(draft: Draft, index: int, open_calls: OpenCalls) -> Turn:
     """Complete a draft: resolve the tool, write calls or the tool's name into the text, cap it."""
     open_calls.add(draft.calls)
     calls, calls_cut = as_data(draft.calls)
@@ -86,12 +85,21 @@ def _finish(draft: Draft, index: int, digest: str, open_calls: OpenCalls) -> Tur
         index=index,
         role=draft.role,
         content=content,
-        content_hash=digest,
+        content_hash=_hash(draft),
         tool_calls=calls,
         tool_name=tool_name,
         tool_call_id=call_id,
         is_error=_is_error(draft),
         truncated=content_cut or calls_cut,
+    )
+
+
+def _hash(draft: Draft) -> str:
+    return turn_hash(
+        role=draft.role,
+        text=draft.text,
+        calls=[[call.id, call.name, call.arguments] for call in draft.calls],
+        answers=draft.tool_call_id or draft.tool_name,
     )
 
 

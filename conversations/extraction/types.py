@@ -18,7 +18,7 @@ class Turn:
     role: Role
     content: str
     content_hash: str
-    """SHA-256 (hex) over the canonical JSON of the raw message, its id left out."""
+    """`turn_hash` of what the turn says, before anything is cut or resolved."""
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
     """Calls that the assistant made: `{"id": str, "name": str, "arguments": object or str}`."""
     tool_name: str = ""

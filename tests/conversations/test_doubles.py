@@ -136,6 +136,17 @@ class TestHistory:
         add(HELLO, HELLO, HI)  # nor is a request that brings nothing more
         assert contents() == ["hello", "hello", "hi", "hello", "hello", "hi"]
 
+    @pytest.mark.parametrize("history", ["", "full"])
+    def test_markers_of_a_transport_that_move_are_no_new_history(self, add, history):
+        def cached(message: dict[str, Any]) -> dict[str, Any]:
+            part = {"type": "text", "text": message["content"], "cache_control": {"type": "ephemeral"}}
+            return message | {"content": [part]}
+
+        add(HELLO, HI | {"refusal": None}, cached(BYE))
+        answer = add(cached(HELLO), HI, BYE, cached(HELLO), history=history).answer
+        assert (answer["turns"]["stored"], answer["turns"]["duplicate"]) == (1, 3)
+        assert contents() == ["hello", "hi", "bye", "hello"]
+
     def test_detection_outlives_the_turns(self, add):
         add(HELLO, HI)
         ConversationMessage.objects.all().delete()

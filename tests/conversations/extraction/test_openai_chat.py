@@ -230,12 +230,40 @@ class TestIdentity:
         assert {len(item) for item in ids} == {64}
         assert len(ids) == 2
 
-    def test_the_hash_leaves_the_id_out_and_knows_every_other_field(self):
+    def test_the_hash_is_of_what_is_read_and_of_no_field_around_it(self):
         base = {"role": "user", "content": "ok"}
         first = only(base).content_hash
-        assert first == only(base | {"id": "m-1"}).content_hash
-        assert first != only(base | {"name": "bob"}).content_hash
         assert len(first) == 64
+        for same in (
+            base | {"id": "m-1"},
+            base | {"name": "bob", "refusal": None, "annotations": []},
+            base | {"cache_control": {"type": "ephemeral"}},
+            {"role": "user", "content": [{"type": "text", "text": "ok"}]},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "ok", "cache_control": {"type": "ephemeral"}}],
+            },
+        ):
+            assert only(same).content_hash == first
+        for other in (base | {"role": "assistant"}, base | {"content": "ok."}):
+            assert only(other).content_hash != first
+
+    def test_the_hash_knows_calls_and_what_a_result_answers(self):
+        def called(call_id: str, arguments: Any) -> str:
+            function = {"name": "f", "arguments": arguments}
+            return only(
+                {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
+            ).content_hash
+
+        assert called("c-1", '{"a": 1, "b": 2}') == called("c-1", {"b": 2.0, "a": 1})
+        assert len({called("c-1", '{"a": 1}'), called("c-1", '{"a": 2}'), called("c-2", '{"a": 1}')}) == 3
+        result = {"role": "tool", "content": "done", "tool_call_id": "c-1"}
+        assert only(result).content_hash == only(result | {"name": "f"}).content_hash
+        assert only(result).content_hash != only(result | {"tool_call_id": "c-2"}).content_hash
+
+    def test_the_hash_knows_what_is_cut_from_a_text(self):
+        long = [{"role": "user", "content": "x" * 70_000 + end} for end in "ab"]
+        assert only(long[0]).content_hash != only(long[1]).content_hash
 
     def test_the_hash_survives_the_database_spelling_of_numbers_and_keys(self):
         first = {"role": "tool", "content": {"b": 1e22, "a": 2.0}}
