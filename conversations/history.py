@@ -53,19 +53,17 @@ def new_turns(
     """Return the turns that are not stored yet, by what `history` says of the request.
 
     `stored` turns, whose hashes chain to `stored_hash`, are in the session. `full`: they must be what the
-    request begins with, else `HistoryMismatch`; a request that is shorter must be what they begin with.
+    request begins with, else `HistoryMismatch`; a request that is shorter must be what they begin with, which
+    the turns that are left must tell: those it would repeat, or all that follow those.
     `delta`: everything is new. Empty: as `full` when at least two turns are stored, the request is longer
     and begins with exactly them; else everything is new, so that a client that says “ok” twice keeps both.
     `stored_hashes` is asked for the single hashes, by sequence number, only where the chain cannot tell;
-    turns that were pruned are not among them, and cannot contradict.
+    turns that were pruned are not among them.
     """
     if history == "delta" or stored == 0:
         return list(turns)
     if history == "full" and len(turns) < stored:
-        kept = stored_hashes()
-        if any(
-            kept.get(seq, turn.content_hash) != turn.content_hash for seq, turn in enumerate(turns, start=1)
-        ):
+        if not _begins(stored_hashes(), turns, stored, stored_hash):
             raise HistoryMismatch(stored)
         return []
     repeats = len(turns) >= stored and chain(turn.content_hash for turn in turns[:stored]) == stored_hash
@@ -74,3 +72,15 @@ def new_turns(
             raise HistoryMismatch(stored)
         return list(turns[stored:])
     return list(turns[stored:] if repeats and len(turns) > stored >= MIN_DETECTED else turns)
+
+
+def _begins(kept: Mapping[int, str], turns: Sequence[Turn], stored: int, stored_hash: str) -> bool:
+    """Return whether a session surely begins with fewer turns than were stored.
+
+    Of turns that were pruned only the chain knows, so all that follow are needed to tell.
+    """
+    hashes = [turn.content_hash for turn in turns]
+    if all(kept.get(seq) == item for seq, item in enumerate(hashes, start=1)):
+        return True
+    rest = [kept.get(seq, "") for seq in range(len(hashes) + 1, stored + 1)]
+    return all(rest) and chain([*hashes, *rest]) == stored_hash

@@ -251,6 +251,25 @@ class TestSessionsAgain:
         assert add(HELLO, HI, BYE, HI, history="full").answer["turns"]["stored"] == 1
         assert seqs(owner) == [3, 4]
 
+    @pytest.mark.parametrize("kept", [0, 1])
+    def test_a_shorter_full_history_of_which_nothing_is_left_is_missed_and_kept(self, owner, add, day, kept):
+        add(HELLO, HI, HELLO)
+        distil(owner)
+        if kept:
+            add(BYE)
+        day(31)
+        pruned(owner)
+        new = [HI | {"content": "brand new words"}, BYE]
+        accepted = add(*new, history="full")
+        assert accepted.answer["session"]["state"] == "missed"
+        accepted.record.refresh_from_db()
+        assert (accepted.record.state, accepted.record.body) == ("failed", {"messages": new})
+        assert contents() == ["bye"] * kept
+        # What goes up to the turns that are left can be told by the hash of them all.
+        if kept:
+            same = add(HELLO, HI, HELLO, history="full")
+            assert (same.answer["turns"]["stored"], same.answer["turns"]["duplicate"]) == (0, 3)
+
     def test_a_shorter_full_history_is_compared_with_what_is_left(self, owner, add, day):
         add(HELLO, HI)
         distil(owner)
