@@ -204,11 +204,15 @@ def _not_yet_read(record: IntakeRecord, extraction: Extraction) -> Extraction:
 
 
 def _less(extraction: Extraction, clashing: set[int]) -> Extraction:
-    """Count the messages that carry another's id among the skipped ones: they are not its doubles."""
+    """Count the messages that carry another's id among the skipped ones: they are not its doubles.
+
+    One may be the other, grown; so their request is kept, as that of messages nobody could read.
+    """
+    taken = [Skipped(index=index, reason=ID_TAKEN, unreadable=True) for index in sorted(clashing)]
     return replace(
         extraction,
         turns=[turn for turn in extraction.turns if turn.index not in clashing],
-        skipped=[*extraction.skipped, *(Skipped(index=index, reason=ID_TAKEN) for index in sorted(clashing))],
+        skipped=[*extraction.skipped, *taken],
     )
 
 

@@ -12,7 +12,7 @@ from conversations.extraction.calls import OpenCalls, as_data
 from conversations.extraction.drafts import Draft, Omission
 from conversations.extraction.errors import looks_like_error
 from conversations.extraction.families import FAMILIES
-from conversations.extraction.hashing import turn_hash
+from conversations.extraction.hashing import chain, turn_hash
 from conversations.extraction.reading import Reading
 from conversations.extraction.types import Extraction, Skipped, Turn
 from mirix.text import clean_json, truncate
@@ -66,11 +66,12 @@ def _read_element(
     drafts = reading.outcome()
     if isinstance(drafts, Omission):
         return drafts, {}
-    turns = [_finish(draft, index, open_calls) for draft in drafts]
+    digest = _hash(drafts)
+    turns = [_finish(draft, index, digest, open_calls) for draft in drafts]
     return [_with_id(turns[0], reading.message_id), *turns[1:]], reading.left_out
 
 
-def _finish(draft: Draft, index: int, open_calls: OpenCalls) -> Turn:
+def _finish(draft: Draft, index: int, digest: str, open_calls: OpenCalls) -> Turn:
     """Complete a draft: resolve the tool, write calls or the tool's name into the text, cap it."""
     open_calls.add(draft.calls)
     calls, calls_cut = as_data(draft.calls)
@@ -85,7 +86,7 @@ def _finish(draft: Draft, index: int, open_calls: OpenCalls) -> Turn:
         index=index,
         role=draft.role,
         content=content,
-        content_hash=_hash(draft),
+        content_hash=digest,
         tool_calls=calls,
         tool_name=tool_name,
         tool_call_id=call_id,
@@ -94,13 +95,18 @@ def _finish(draft: Draft, index: int, open_calls: OpenCalls) -> Turn:
     )
 
 
-def _hash(draft: Draft) -> str:
-    return turn_hash(
-        role=draft.role,
-        text=draft.text,
-        calls=[[call.id, call.name, call.arguments] for call in draft.calls],
-        answers=draft.tool_call_id or draft.tool_name,
-    )
+def _hash(drafts: list[Draft]) -> str:
+    """Return the hash of a message: of its turn, or of all of its turns where it has several."""
+    hashes = [
+        turn_hash(
+            role=draft.role,
+            text=draft.text,
+            calls=[[call.id, call.name, call.arguments] for call in draft.calls],
+            answers=draft.tool_call_id or draft.tool_name,
+        )
+        for draft in drafts
+    ]
+    return hashes[0] if len(hashes) == 1 else chain(hashes)
 
 
 def _is_error(draft: Draft) -> bool:

@@ -18,7 +18,7 @@ class Turn:
     role: Role
     content: str
     content_hash: str
-    """`turn_hash` of what the turn says, before anything is cut or resolved."""
+    """Hash of what its message says, all its turns together, before anything is cut or resolved."""
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
     """Calls that the assistant made: `{"id": str, "name": str, "arguments": object or str}`."""
     tool_name: str = ""
