@@ -68,6 +68,7 @@ RETURNING *, EXISTS (
 MAX_ERROR_CHARS = 2_000
 MESSAGES_WITH_CALLS = 50
 ID_TAKEN = "its id is that of another message of the session, which is kept"
+UNREAD = frozenset({"unknown content", "unreadable"})
 TRANSIENT_CLASSES = ("08", "40", "53", "55", "57")
 
 logger = logging.getLogger(__name__)
@@ -165,7 +166,7 @@ def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
     _insert(_rows(turns, record, session), record.organization_id)
     _update_session(session, record, turns)
     record.report = _report(record, extraction, turns)
-    unreadable = any(item.unreadable for item in extraction.skipped)
+    unreadable = any(item.unreadable for item in extraction.skipped) or "unread_at" in record.report
     record.state = IntakeState.PARTIAL if unreadable else IntakeState.STORED
     record.body = {"messages": messages} if unreadable else None
     record.error = ""
@@ -195,12 +196,25 @@ def _extract(messages: list[Any], session: Session) -> Extraction:
 
 def _not_yet_read(record: IntakeRecord, extraction: Extraction) -> Extraction:
     """Return what concerns the messages of a partly stored request that nobody could read at first."""
-    left = {item["index"] for item in (record.report or {})["skipped"] if item.get("unreadable")}
+    report = record.report or {}
+    skipped = {item["index"] for item in report["skipped"] if item.get("unreadable")}
+    partly = _before(report, "unread_at")
+    left = skipped | (partly - _unread_in(extraction))
+    # What was read of a message at first has its id, and is never edited: the whole follows without one.
     return Extraction(
-        turns=[turn for turn in extraction.turns if turn.index in left],
+        turns=[
+            replace(turn, message_id="") if turn.index in partly else turn
+            for turn in extraction.turns
+            if turn.index in left
+        ],
         skipped=[item for item in extraction.skipped if item.index in left],
-        left_out={index: kinds for index, kinds in extraction.left_out.items() if index in left},
+        left_out={index: kinds for index, kinds in extraction.left_out.items() if index in left | partly},
     )
+
+
+def _unread_in(extraction: Extraction) -> set[int]:
+    """Return the indexes of messages with turns that also hold what nobody could read."""
+    return {index for index, kinds in extraction.left_out.items() if kinds.keys() & UNREAD}
 
 
 def _less(extraction: Extraction, clashing: set[int]) -> Extraction:
@@ -315,6 +329,7 @@ def _report(record: IntakeRecord, extraction: Extraction, turns: Sequence[Turn])
     marked = {
         "truncated_at": {turn.index for turn in turns if turn.truncated} | _before(before, "truncated_at"),
         "duplicate_at": ({turn.index for turn in extraction.turns} - kept) | _before(before, "duplicate_at"),
+        "unread_at": _unread_in(extraction) & (kept | _before(before, "unread_at")),
     }
     return {
         "stored": before.get("stored", 0) + len(turns),
