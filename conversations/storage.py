@@ -180,7 +180,7 @@ def _extract(messages: list[Any], session: Session) -> Extraction:
     Where a result's call came in an earlier request, its tool's name is looked up there.
     """
     extraction = extract(messages, is_clean=True)
-    nameless = any(turn.tool_call_id and not turn.tool_name for turn in extraction.turns)
+    nameless = any(turn.role == "tool" and not turn.tool_name for turn in extraction.turns)
     if not nameless or session.last_seq == 0:
         return extraction
     recent = (
@@ -190,7 +190,11 @@ def _extract(messages: list[Any], session: Session) -> Extraction:
         .order_by("-seq")
         .values_list("tool_calls", flat=True)[:MESSAGES_WITH_CALLS]
     )
-    earlier = {call["id"]: call["name"] for calls in reversed(list(recent)) for call in calls}
+    found = list(recent)
+    earlier = {call["id"]: call["name"] for calls in reversed(found) for call in calls}
+    # A result without an id answers the latest message with calls, if that leaves no choice.
+    names = {call["name"] for call in found[0]} if found else set()
+    earlier[""] = names.pop() if len(names) == 1 else ""
     return extract(messages, earlier, is_clean=True)
 
 

@@ -239,6 +239,11 @@ class TestFailure:
         assert replay(record=record).state == "stored"
         assert (contents()[2:], record.body, "unread_at" in record.report) == (["words\nhi"], None, False)
 
+    def test_a_result_without_an_id_finds_its_tool_in_an_earlier_request(self, add):
+        add({"role": "assistant", "tool_calls": [{"function": {"name": "pay", "arguments": "{}"}}]})
+        add({"role": "tool", "content": "paid"})
+        assert ConversationMessage.objects.get(seq=2).tool_name == "pay"
+
     def test_a_failure_to_seal_costs_nothing(self, add, monkeypatch):
         def fail(**kwargs: Any) -> None:
             raise DatabaseError("no")
