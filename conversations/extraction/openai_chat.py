@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from conversations.extraction.calls import Call, label, make_call
-from conversations.extraction.content import json_type
+from conversations.extraction.content import as_json, as_text, json_type
 from conversations.extraction.errors import reports_error
 from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
@@ -38,6 +38,15 @@ ASIDE = frozenset(
         "extra_content",
     }
 )
+RESULT_ASIDE = ASIDE | {
+    "tool_call_ids",
+    "tool_call_id",
+    "toolCallId",
+    "tool_name",
+    "toolName",
+    "status",
+    "artifact",
+}
 RESULT_TYPES = ("tool_result", "tool-result", "tool-error", "tool-approval-response", "function_call_output")
 RESULT_KEYS = ("toolResult", "functionResponse", "function_response")
 
@@ -79,7 +88,7 @@ def _read_speech(message: dict[str, Any], reading: Reading, role: Role) -> None:
         reading.say(role, text)
     if isinstance(message.get("images"), list):
         reading.content(role, message["images"])
-    for call in read_calls(message):
+    for call in [call for call in read_calls(message) if not reading.has_call(call)]:
         reading.call(call)
     if not reading.has_anything and not any(field in message for field in CONTENT_FIELDS):
         _report_strangers(message, reading)
@@ -130,12 +139,24 @@ def _read_results(message: dict[str, Any], reading: Reading) -> None:
         reading.content("user", content)
         return
     reading.result(
-        content,
+        _with_error(content, message),
         name=_first(message, ("name", "tool_name", "toolName")),
         call_id=label(_first(message, ("tool_call_id", "toolCallId")))
         or _first_id(message.get("tool_call_ids")),
         is_error=_says_error(message),
     )
+
+
+def _with_error(content: Any, message: dict[str, Any]) -> Any:
+    """Return what a tool returned with what the message says of its failure, or says elsewhere altogether."""
+    error = message.get("error")
+    error = error if isinstance(error, str | dict | list) else None
+    if content in (None, "", []):
+        elsewhere = {
+            key: message[key] for key in message if key not in RESULT_ASIDE and _may_hold_words(message[key])
+        }
+        return error or elsewhere or content
+    return f"{as_text(content).text}\n{as_json(error)}" if error else content
 
 
 def _is_result(part: Any) -> bool:
@@ -163,7 +184,11 @@ def read_calls(message: dict[str, Any]) -> list[Call]:
     calls = [_read_call(item) for item in (raw if isinstance(raw, list) else [raw]) if item]
     if older := message.get("function_call"):
         call = _read_call(older)
-        if call.name or call.text:  # some providers fill the field with empty strings
+        known = {(other.name, other.text) for other in calls}
+        if (call.name or call.text) and (
+            call.name,
+            call.text,
+        ) not in known:  # some fill it with empty strings
             calls.append(call)
     return calls
 

@@ -30,9 +30,10 @@ RUN = re.compile(
 WHOLE = re.compile(r"[A-Za-z0-9+/_\s-]+={0,2}\s*")
 MAGIC = ("iVBORw0KGgo", "/9j/", "JVBERi0", "R0lGOD", "UklGR", "UEsDB", "SUQz", "T2dnUw", "AAAA")
 DATA_KEYS = frozenset({"data", "bytes", "base64", "b64_json", "blob", "file_data", "fileData", "image_data"})
-OPAQUE_KEYS = frozenset(
-    {"signature", "thoughtSignature", "thought_signature", "cache_control", "cacheControl", "fingerprint"}
-)
+OPAQUE_KEYS = frozenset({"signature", "thoughtSignature", "thought_signature", "fingerprint"})
+CACHE_KEYS = frozenset({"cache_control", "cacheControl"})
+MIN_OPAQUE_CHARS = 40
+OPAQUE = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
 def scrub(text: str) -> str:
@@ -70,12 +71,20 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {
-            key: _field(key, item)
-            for key, item in value.items()
-            if key not in OPAQUE_KEYS and not (key.startswith("encrypted_") and isinstance(item, str))
-        }
+        return {key: _field(key, item) for key, item in value.items() if not _is_for_the_provider(key, item)}
     return value
+
+
+def _is_for_the_provider(key: str, item: Any) -> bool:
+    """Return whether a field is a provider's own: a signature or what is encrypted, or where to cache.
+
+    By key and look, for callers have fields of these names too, with words in them.
+    """
+    if key in CACHE_KEYS:
+        return isinstance(item, dict)
+    if key not in OPAQUE_KEYS and not key.startswith("encrypted_"):
+        return False
+    return isinstance(item, str) and len(item) >= MIN_OPAQUE_CHARS and OPAQUE.fullmatch(item) is not None
 
 
 def _field(key: str, item: Any) -> Any:

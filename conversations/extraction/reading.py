@@ -89,6 +89,13 @@ class Reading:
         self._is_readable = True
         self._turn_of("assistant").calls.append(call)
 
+    def has_call(self, call: Call) -> bool:
+        """Return whether the current turn has a call already; some messages say the same call in two ways."""
+        return self._open is not None and any(
+            known.id == call.id and (call.id != "" or (known.name, known.text) == (call.name, call.text))
+            for known in self._open.calls
+        )
+
     def result(
         self,
         content: Any,
@@ -136,6 +143,8 @@ class Reading:
             self.say(role, text)
         elif isinstance(part, dict) and (reader := self._reader_of(part, kind)):
             reader(part, self, role)
+        elif isinstance(part, dict) and isinstance(text := part.get("text"), str) and text.strip():
+            self.say(role, f"[{kind}] {text}")  # of an unknown type, and yet words for a person
         else:
             self.unknown(role, kind)
 

@@ -286,3 +286,40 @@ class TestOmitted:
     def test_what_is_skipped_has_its_reason_and_is_not_counted_twice(self):
         thought = {"role": "assistant", "content": None, "reasoning_content": "2 + 2 is 4."}
         assert extract([thought, {"role": "system", "content": "Be brief."}]).omitted == {}
+
+
+class TestNothingReadableIsLost:
+    def test_an_error_beside_no_content_is_what_the_tool_returned(self):
+        turn = only({"role": "tool", "tool_call_id": "z", "name": "f", "error": "only error"})
+        assert (turn.content, turn.is_error) == ("[f] only error", True)
+
+    def test_an_error_beside_content_is_said_too(self):
+        turn = only({"role": "tool", "name": "f", "content": "x", "error": {"message": "oops detail"}})
+        assert (turn.content, turn.is_error) == ('[f] x\n{"message": "oops detail"}', True)
+
+    def test_other_fields_of_a_result_without_content_are_its_output(self):
+        turn = only(
+            {"role": "tool", "name": "f", "content": "", "stderr": "no such file", "tool_call_ids": ["1"]}
+        )
+        assert turn.content == '[f] {"stderr": "no such file"}'
+
+    def test_a_result_that_is_empty_stays_empty(self):
+        assert (
+            only({"role": "tool", "name": "f", "content": None, "error": None}).content == "[f] (no output)"
+        )
+
+    def test_words_in_a_part_of_an_unknown_type_are_read(self):
+        parts = [{"type": "mystery", "text": "readable words that matter"}, {"type": "text", "text": "hi"}]
+        assert only({"role": "user", "content": parts}).content == "[mystery] readable words that matter\nhi"
+
+    def test_a_call_that_is_said_in_two_ways_is_one(self):
+        part = {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}}
+        twice = {"role": "assistant", "content": [part], "tool_calls": [call("f", {"x": 1}, "a")]}
+        assert [made["id"] for made in only(twice).tool_calls] == ["a"]
+        older = {"name": "f", "arguments": "{}"}
+        both = {"role": "assistant", "tool_calls": [call("f", "{}", "a")], "function_call": older}
+        assert [made["name"] for made in only(both).tool_calls] == ["f"]
+
+    def test_two_calls_that_are_alike_are_two(self):
+        turn = only({"role": "assistant", "tool_calls": [call("f", "{}", "a"), call("f", "{}", "b")]})
+        assert [made["id"] for made in turn.tool_calls] == ["a", "b"]

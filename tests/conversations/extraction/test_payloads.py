@@ -53,8 +53,21 @@ def test_what_only_looks_long_is_left_alone(text):
 
 
 def test_signatures_and_what_is_encrypted_go_from_data():
-    value = {"a": [{"signature": "E", "encrypted_content": "E", "title": "T", "data": "A" * 400}]}
+    sealed = {"signature": "Ab3+" * 20, "encrypted_content": "E" * 40, "cache_control": {"type": "ephemeral"}}
+    value = {"a": [sealed | {"title": "T", "data": "A" * 400}]}
     assert plain(value) == {"a": [{"title": "T", "data": "[data: 300 B]"}]}
+
+
+def test_fields_of_these_names_that_hold_words_stay():
+    own = {
+        "signature": "Best regards, Rita",
+        "fingerprint": "ab",
+        "encrypted_note": "hello",
+        "cache_control": "no-store",
+    }
+    assert plain(own) == own
+    turn = only({"role": "assistant", "tool_calls": [call("sign", own)]})
+    assert turn.tool_calls[0]["arguments"] == own
 
 
 @pytest.mark.parametrize(
