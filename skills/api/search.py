@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -19,117 +17,18 @@ from mirix.tenants.models import Permission
 from mirix.tenants.owners import Owner
 from mirix.tenants.principal import Principal
 from mirix.tenants.selectors import find_owner
-from mirix.text import clean_text
-from skills.search.service import FIELDS, MAX_LIMIT, METHODS, Hit, SearchResult, search
-from skills.search.tags import parse_filter_tags
+from skills.api.search_query import (
+    CATALOG,
+    HELD_HERE,
+    PROCEDURAL,
+    OrganizationSearchQuery,
+    OwnerSearchQuery,
+    asked_by,
+)
+from skills.search.budget import estimate_tokens, fitting
+from skills.search.service import Hit, SearchResult, search
 
-PROCEDURAL = "procedural"
-HELD_HERE = ("all", PROCEDURAL)
-OTHER_TYPES = ("episodic", "semantic", "resource", "knowledge_vault")
-
-
-class FilterTagsField(serializers.CharField):
-    """A JSON object in a query parameter."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Return the object; raises `ValidationError` for anything else."""
-        try:
-            return parse_filter_tags(super().to_internal_value(data))
-        except ValidationError as error:
-            raise serializers.ValidationError(error.messages) from error
-
-
-class SearchQuery(serializers.Serializer):
-    """The parameters of a search."""
-
-    query = serializers.CharField(
-        default="", allow_blank=True, help_text="What to do, in plain words; empty: the newest skills."
-    )
-    memory_type = serializers.ChoiceField(
-        choices=[*HELD_HERE, *OTHER_TYPES],
-        default=PROCEDURAL,
-        help_text="Only procedural memory is held here; other types of the original find nothing.",
-    )
-    search_method = serializers.ChoiceField(
-        choices=METHODS,
-        default="",
-        allow_blank=True,
-        help_text="Empty: the server's choice, `hybrid` unless set otherwise.",
-    )
-    search_field = serializers.ChoiceField(
-        choices=[*FIELDS, "null"],
-        default="",
-        allow_blank=True,
-        help_text="Search this field alone; empty or `null`: all of them.",
-    )
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=10)
-    filter_tags = FilterTagsField(
-        required=False,
-        allow_blank=True,
-        help_text=(
-            'A JSON object; every entry must hold. `{"k": "v"}` is equality, the operators are '
-            '`{"k": {"$contains": v}}`, `{"k": {"$in": [v]}}` and `{"k": {"$exists": true}}`. '
-            "The keys `scope` and `read_scopes` are ignored."
-        ),
-    )
-    similarity_threshold = serializers.FloatField(
-        min_value=0, max_value=2, required=False, help_text="Cosine distance; applies to embeddings alone."
-    )
-    start_date = serializers.CharField(
-        required=False, allow_blank=True, help_text="Accepted; only episodic memory has dates."
-    )
-    end_date = serializers.CharField(
-        required=False, allow_blank=True, help_text="Accepted; only episodic memory has dates."
-    )
-    include_core_memory = serializers.BooleanField(
-        default=False, help_text="Accepted; there is no core memory here."
-    )
-    explain = serializers.BooleanField(
-        default=False, help_text="Add to each row its rank and score per lane, and the matched terms."
-    )
-
-    def validate_start_date(self, value: str) -> str:
-        """Refuse what is no date, though none is used here: a caller that sends it means something else."""
-        return _checked_date(value)
-
-    def validate_end_date(self, value: str) -> str:
-        """Refuse what is no date."""
-        return _checked_date(value)
-
-    def validate_similarity_threshold(self, value: float) -> float:
-        """Refuse what is not a number, which no bound catches."""
-        if math.isnan(value):
-            raise serializers.ValidationError("A valid number is required.")
-        return value
-
-
-def _checked_date(value: str) -> str:
-    try:
-        if value:
-            datetime.fromisoformat(value)
-    except ValueError as error:
-        raise serializers.ValidationError("Must be an ISO 8601 date, or date and time.") from error
-    return value
-
-
-class OwnerSearchQuery(SearchQuery):
-    """The parameters of a search in one end user's skills."""
-
-    user_id = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        help_text="Your own id of the user; omitted: the client's default. Members must name one.",
-    )
-
-
-class OrganizationSearchQuery(SearchQuery):
-    """The parameters of a search in all skills of the organization that the credential names."""
-
-    client_id = serializers.CharField(required=False, allow_blank=True, help_text="Accepted and not used.")
-    org_id = serializers.CharField(required=False, allow_blank=True, help_text="Accepted and not used.")
-    block_filter_tags = serializers.CharField(
-        required=False, allow_blank=True, help_text="Accepted and not used."
-    )
+NOT_IN_CATALOG = ("instructions", "triggers", "examples")
 
 
 class PlaceSerializer(serializers.Serializer):
@@ -154,9 +53,13 @@ class SearchRowSerializer(serializers.Serializer):
     entry_type = serializers.CharField(source="skill.entry_type")
     name = serializers.CharField(source="skill.name")
     description = serializers.CharField(source="skill.description")
-    instructions = serializers.CharField(source="skill.instructions")
-    triggers = serializers.ListField(child=serializers.CharField(), source="skill.triggers")
-    examples = serializers.ListField(source="skill.examples")
+    instructions = serializers.CharField(
+        source="skill.instructions", required=False, help_text="Not in a catalog."
+    )
+    triggers = serializers.ListField(
+        child=serializers.CharField(), source="skill.triggers", required=False, help_text="Not in a catalog."
+    )
+    examples = serializers.ListField(source="skill.examples", required=False, help_text="Not in a catalog.")
     version = serializers.CharField(source="skill.version")
     revision_id = serializers.CharField(source="skill.current_revision_id", allow_null=True)
     filter_tags = serializers.DictField(source="skill.filter_tags")
@@ -171,12 +74,10 @@ class SearchRowSerializer(serializers.Serializer):
         """Return the one type that is held here."""
         return PROCEDURAL
 
-    def to_representation(self, instance: Hit) -> dict[str, Any]:
-        """Leave the explanation out where none was asked for."""
-        row: dict[str, Any] = super().to_representation(instance)
-        if not self.context["explain"]:
-            del row["explain"]
-        return row
+    def get_fields(self) -> dict[str, serializers.Field]:
+        """Leave out what was not asked for; the schema has all."""
+        left_out = self.context.get("left_out", ())
+        return {name: field for name, field in super().get_fields().items() if name not in left_out}
 
 
 class OrganizationSearchRowSerializer(SearchRowSerializer):
@@ -196,7 +97,9 @@ class SearchAnswerSerializer(serializers.Serializer):
     date_range = serializers.CharField(allow_null=True, help_text="Always null: skills have no dates.")
     results = SearchRowSerializer(many=True)
     count = serializers.IntegerField(help_text="How many rows there are.")
-    total_count = serializers.IntegerField(help_text="How many skills match, before the limit.")
+    total_count = serializers.IntegerField(
+        help_text="How many skills match, before `limit` and `token_budget`."
+    )
     degraded = serializers.CharField(allow_null=True, help_text="What the answer had to do without.")
     message = serializers.CharField(required=False, help_text="Only where there is something to say.")
 
@@ -226,7 +129,7 @@ class SearchView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Answer with the skills found, best first."""
-        asked = _asked(request, OwnerSearchQuery)
+        asked = asked_by(request, OwnerSearchQuery)
         principal = principal_of(request)
         owner = find_owner(principal=principal, user_id=asked.get("user_id"))
         result = _search(principal, owner, asked) if owner else _nothing(asked)
@@ -249,7 +152,7 @@ class OrganizationSearchView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Answer with the skills found, best first, each with its `user_id`."""
-        asked = _asked(request, OrganizationSearchQuery)
+        asked = asked_by(request, OrganizationSearchQuery)
         principal = principal_of(request)
         answer = _answer(asked, _search(principal, None, asked), OrganizationSearchRowSerializer)
         return Response(
@@ -260,16 +163,6 @@ class OrganizationSearchView(APIView):
                 "filter_tags": asked.get("filter_tags"),
             }
         )
-
-
-def _asked(request: Request, serializer: type[SearchQuery]) -> dict[str, Any]:
-    """Return the validated parameters; what PostgreSQL cannot hold is cleaned and not refused."""
-    query = serializer(data={key: clean_text(str(value)) for key, value in request.query_params.items()})
-    query.is_valid(raise_exception=True)
-    asked: dict[str, Any] = query.validated_data
-    if asked["search_field"] == "null":
-        asked["search_field"] = ""
-    return asked
 
 
 def _search(principal: Principal, owner: Owner | None, asked: dict[str, Any]) -> SearchResult:
@@ -293,7 +186,45 @@ def _nothing(asked: dict[str, Any]) -> SearchResult:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What of a result an answer shows."""
+
+    hits: list[Hit]
+    message: str = ""
+
+
+def _shown(asked: dict[str, Any], result: SearchResult) -> Shown:
+    """Return the rows that fit into the budget, from the first on, and what is to be said."""
+    if asked["memory_type"] not in HELD_HERE:
+        return Shown(
+            hits=[], message=f"No {asked['memory_type']} memory is held here, only procedural memory."
+        )
+    budget, hits = asked.get("token_budget"), result.hits
+    if budget is None or not hits:
+        return Shown(hits=hits)
+    costs = [estimate_tokens(*_budgeted(hit, asked["view"])) for hit in hits]
+    if (count := fitting(costs, budget)) == len(hits):
+        return Shown(hits=hits)
+    if count:
+        return Shown(
+            hits=hits[:count], message=f"The token_budget of {budget} holds {count} of {len(hits)} rows."
+        )
+    first = f"the first of {len(hits)} takes about {costs[0]}"
+    return Shown(hits=[], message=f"The token_budget of {budget} holds no row; {first}.")
+
+
+def _budgeted(hit: Hit, view: str) -> tuple[str, ...]:
+    texts = (hit.skill.name, hit.skill.description)
+    return texts if view == CATALOG else (*texts, hit.skill.instructions)
+
+
 def _answer(asked: dict[str, Any], result: SearchResult, row: type[SearchRowSerializer]) -> dict[str, Any]:
+    shown = _shown(asked, result)
+    left_out = [
+        *(NOT_IN_CATALOG if asked["view"] == CATALOG else ()),
+        *([] if asked["explain"] else ["explain"]),
+    ]
     answer = {
         "success": True,
         "query": asked["query"],
@@ -301,11 +232,9 @@ def _answer(asked: dict[str, Any], result: SearchResult, row: type[SearchRowSeri
         "search_field": asked["search_field"] or None,
         "search_method": result.method,
         "date_range": None,
-        "results": row(result.hits, many=True, context={"explain": asked["explain"]}).data,
-        "count": len(result.hits),
+        "results": row(shown.hits, many=True, context={"left_out": left_out}).data,
+        "count": len(shown.hits),
         "total_count": result.total_count,
         "degraded": result.degraded,
     }
-    if asked["memory_type"] not in HELD_HERE:
-        answer["message"] = f"No {asked['memory_type']} memory is held here, only procedural memory."
-    return answer
+    return answer | {"message": shown.message} if shown.message else answer

@@ -180,6 +180,15 @@ def test_an_empty_query_returns_the_newest_first(read_api, owner):
         ({"similarity_threshold": "-1"}, "similarity_threshold"),
         ({"similarity_threshold": "nan"}, "similarity_threshold"),
         ({"explain": "maybe"}, "explain"),
+        ({"include_core_memory": "maybe"}, "include_core_memory"),
+        ({"view": "short"}, "view"),
+        ({"view": ""}, "view"),
+        ({"token_budget": "0"}, "token_budget"),
+        ({"token_budget": "-5"}, "token_budget"),
+        ({"token_budget": "1.5"}, "token_budget"),
+        ({"token_budget": "many"}, "token_budget"),
+        ({"token_budget": ""}, "token_budget"),
+        ({"token_budget": "9" * 5_000}, "token_budget"),
     ],
 )
 def test_wrong_values_are_refused_naming_the_field(read_api, skill, path, asked, field):
@@ -245,3 +254,71 @@ def test_the_number_of_queries_does_not_grow(read_api, owner, path, django_asser
         publish(owner, [{"name": f"order-{total}-{number}"} for number in range(total)])
         with django_assert_max_num_queries(5):
             assert len(names(read_api.get(path, {"user_id": "alice", "query": "order"}))) == min(total, 10)
+
+
+class TestCatalog:
+    def test_a_row_is_what_is_needed_to_choose(self, read_api, skill):
+        asked = {"user_id": "alice", "query": "order"}
+        (full,) = read_api.get(ONE, asked | {"view": "full"}).json()["results"]
+        (row,) = read_api.get(ONE, asked | {"view": "catalog"}).json()["results"]
+        assert set(full) - set(row) == {"instructions", "triggers", "examples"}
+        assert row == {name: value for name, value in full.items() if name in row}
+
+    def test_whose_a_skill_is_stays(self, read_api, skill):
+        (row,) = read_api.get(ALL, {"query": "order", "view": "catalog"}).json()["results"]
+        assert row["user_id"] == "alice"
+        assert "instructions" not in row
+
+    def test_it_can_be_explained(self, read_api, skill):
+        asked = {"user_id": "alice", "query": "order", "view": "catalog", "explain": "1"}
+        (row,) = read_api.get(ONE, asked).json()["results"]
+        assert row["explain"]["matched_terms"] == ["order"]
+
+
+class TestTokenBudget:
+    @pytest.fixture
+    def three(self, owner):
+        """Found in this order by the empty query; their full rows take 100, 50 and 10 tokens."""
+        sizes = [("c-short", 10), ("b-middle", 50), ("a-long", 100)]
+        publish(
+            owner,
+            [
+                {"name": name, "description": "d" * 12, "instructions": "i" * (4 * size - 12 - len(name))}
+                for name, size in sizes
+            ],
+        )
+
+    @pytest.mark.parametrize(
+        ("asked", "found", "message"),
+        [
+            ({"token_budget": 160}, ["a-long", "b-middle", "c-short"], None),
+            ({"token_budget": 159}, ["a-long", "b-middle"], "The token_budget of 159 holds 2 of 3 rows."),
+            ({"token_budget": 150}, ["a-long", "b-middle"], "The token_budget of 150 holds 2 of 3 rows."),
+            ({"token_budget": 149}, ["a-long"], "The token_budget of 149 holds 1 of 3 rows."),
+            (
+                {"token_budget": 99},
+                [],
+                "The token_budget of 99 holds no row; the first of 3 takes about 100.",
+            ),
+            ({"token_budget": 100, "limit": 1}, ["a-long"], None),
+            # A catalog's rows take 5 tokens each.
+            ({"token_budget": 15, "view": "catalog"}, ["a-long", "b-middle", "c-short"], None),
+            (
+                {"token_budget": 14, "view": "catalog"},
+                ["a-long", "b-middle"],
+                "The token_budget of 14 holds 2 of 3 rows.",
+            ),
+        ],
+    )
+    def test_it_cuts_the_list_from_its_end_and_says_so(self, read_api, three, asked, found, message):
+        for path in (ONE, ALL):
+            answer = read_api.get(path, {"user_id": "alice"} | asked)
+            assert names(answer) == found
+            body = answer.json()
+            assert body.get("message") == message
+            assert (body["count"], body["total_count"]) == (len(found), 3)
+
+    def test_where_nothing_was_found_nothing_is_said(self, read_api, three):
+        answer = read_api.get(ONE, {"user_id": "alice", "query": "refund", "token_budget": 1})
+        assert names(answer) == []
+        assert "message" not in answer.json()
