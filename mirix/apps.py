@@ -22,6 +22,7 @@ class MirixConfig(AppConfig):
         connection_created.connect(refuse_original)
         import_module("mirix.api.schema")
         import_module("mirix.api.checks")
+        import_module("mirix.llm.checks")
 
 
 class AdminConfig(admin_apps.AdminConfig):

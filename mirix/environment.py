@@ -46,6 +46,11 @@ def text(name: str, default: str = "") -> str:
     return value or default
 
 
+def verbatim(name: str, default: str = "") -> str:
+    """Return a text of one line with the blanks at its ends, which mean something."""
+    return os.environ[name] if text(name) else default
+
+
 def choice(name: str, default: str, choices: Iterable[str]) -> str:
     """Return one of `choices`, in whichever case it was written."""
     known = {choice.casefold(): choice for choice in choices}

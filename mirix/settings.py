@@ -223,6 +223,24 @@ MIRIX_SKILL_SEARCH_METHOD = env.choice(
     "MIRIX_SKILL_SEARCH_METHOD", "hybrid", ("hybrid", "bm25", "embedding", "string_match")
 )
 MIRIX_SKILL_HYBRID_RRF_K = env.whole("MIRIX_SKILL_HYBRID_RRF_K", default=15, low=0, high=10_000)
+
+# Vectors for search; without a model it works by words alone (mirix.llm.embeddings).
+MIRIX_EMBEDDING_MODEL = env.text("MIRIX_EMBEDDING_MODEL")
+MIRIX_EMBEDDING_BASE_URL = env.url("MIRIX_EMBEDDING_BASE_URL", default="", schemes=("https", "http"))
+# OpenAI's key is for OpenAI: it is not shown to a server that has an address of its own here.
+MIRIX_EMBEDDING_API_KEY = env.text("MIRIX_EMBEDDING_API_KEY") or (
+    "" if MIRIX_EMBEDDING_BASE_URL else env.text("OPENAI_API_KEY")
+)
+MIRIX_EMBEDDING_TIMEOUT_SECONDS = env.number(
+    "MIRIX_EMBEDDING_TIMEOUT_SECONDS", default=2.0, low=0.01, high=60
+)
+MIRIX_EMBEDDING_QUERY_PREFIX = env.verbatim("MIRIX_EMBEDDING_QUERY_PREFIX")
+MIRIX_EMBEDDING_DOCUMENT_PREFIX = env.verbatim("MIRIX_EMBEDDING_DOCUMENT_PREFIX")
+MIRIX_EMBEDDING_QUERY_INPUT_TYPE = env.text("MIRIX_EMBEDDING_QUERY_INPUT_TYPE")
+MIRIX_EMBEDDING_DOCUMENT_INPUT_TYPE = env.text("MIRIX_EMBEDDING_DOCUMENT_INPUT_TYPE")
+if len(MIRIX_EMBEDDING_MODEL) > 200:
+    raise env.refuse("MIRIX_EMBEDDING_MODEL", "a name of at most 200 characters", shown=MIRIX_EMBEDDING_MODEL)
+
 MIRIX_WORKER_STALLED_SECONDS = env.whole("MIRIX_WORKER_STALLED_SECONDS", default=60, low=1, high=86_400)
 
 # A worker is taken for dead when its heartbeat is older than MIRIX_WORKER_STALLED_SECONDS.

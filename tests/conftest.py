@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.conf import settings
@@ -10,9 +10,11 @@ from django.db import connection, connections
 from procrastinate.contrib.django import app
 from rest_framework.test import APIClient
 
+from mirix.llm.embeddings import get_endpoint
 from mirix.tenants.models import Client, Organization
 from mirix.tenants.owners import Owner
 from mirix.tenants.scope import UnscopedQuery, outside_request_scope
+from tests.endpoints import Endpoint, scripted_endpoint
 from tests.factories import make_client, make_key, make_member, make_owner, make_superuser, make_token
 
 
@@ -29,6 +31,7 @@ def pytest_configure() -> None:
     """Spare test clients the search for static files; let only the tests of limits meet them."""
     settings.WHITENOISE_AUTOREFRESH = True
     settings.AXES_ENABLED = False
+    settings.MIRIX_EMBEDDING_MODEL = ""  # whatever the developer's environment names
     for kind in ("READ", "WRITE", "SEARCH", "DREAM", "AUTH"):
         setattr(settings, f"MIRIX_THROTTLE_{kind}", 0)
 
@@ -108,6 +111,19 @@ def member_api(owner) -> Callable[..., APIClient]:
 def stranger_api(stranger) -> APIClient:
     """A caller of the other organization, with an admin key."""
     return APIClient(headers={"X-API-Key": make_key(make_client(stranger.organization), "admin")})
+
+
+@pytest.fixture
+def endpoint(settings) -> Iterator[Endpoint]:
+    """A scripted embedding endpoint, which the settings name."""
+    with scripted_endpoint() as served:
+        settings.MIRIX_EMBEDDING_MODEL = "scripted"
+        settings.MIRIX_EMBEDDING_BASE_URL = served.url
+        settings.MIRIX_EMBEDDING_API_KEY = ""
+        settings.MIRIX_EMBEDDING_TIMEOUT_SECONDS = 10.0  # only tests of slowness shall meet it
+        yield served
+        if asked := get_endpoint():
+            asked.close()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from skills.models.experiences import ExperienceStatus, ExperienceType, SignalType, SkillExperience
 from skills.models.runs import AutoDreamRun, DistillationAttempt, RunState, RunTrigger, Verdict
-from skills.models.search import SkillDocument, SkillPosting
+from skills.models.search import SkillDocument, SkillEmbedding, SkillPosting
 from skills.models.skills import (
     AuthorKind,
     Decision,
@@ -31,6 +31,7 @@ __all__ = [
     "SignalType",
     "Skill",
     "SkillDocument",
+    "SkillEmbedding",
     "SkillExperience",
     "SkillPosting",
     "SkillRevision",

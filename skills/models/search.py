@@ -1,14 +1,19 @@
-"""The lexical index: which term stands how often in which field of which skill. See `skills.search`."""
+"""The indexes of search: which term stands how often in which field of a skill, and where it lies in a space.
+
+See `skills.search`.
+"""
 
 from __future__ import annotations
 
 from django.db import models
+from pgvector.django import HalfVectorField
 
 from mirix.tenants.constraints import SameOwner
 from mirix.tenants.models import EndUser, Organization, Owned, TenantModel
 from skills.models.skills import Skill
 
 MAX_TERM_CHARS = 64
+MAX_SPACE_CHARS = 255
 
 
 class SkillDocument(Owned):
@@ -78,3 +83,33 @@ class SkillPosting(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.term} in {self.document_id}"
+
+
+class SkillEmbedding(Owned):
+    """Where a skill lies in one space: that of a model, told what is embedded and how.
+
+    Written by the worker after a skill was published; goes with the skill, and when it is not active any
+    more. Only vectors of one space and size may be compared; the column takes any size for that reason.
+    """
+
+    skill = models.ForeignKey(
+        Skill, on_delete=models.CASCADE, related_name="embeddings", db_index=False
+    )  # the constraint's index begins with it
+    space = models.CharField(max_length=MAX_SPACE_CHARS, db_collation="C")
+    text_hash = models.CharField(max_length=32, blank=True)
+    """Of the text that was embedded; empty where the skill has another one by now."""
+    dimensions = models.PositiveSmallIntegerField()
+    vector = HalfVectorField()
+    """Of length 1."""
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["skill", "space"], name="embedding_skill_space"),
+            SameOwner(field="skill", name="embedding_skill_same_owner"),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "end_user", "space"], name="embedding_owner_space"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.skill_id} in {self.space}"

@@ -33,7 +33,7 @@ from mirix.tenants.models import (
 )
 from mirix.tenants.owners import Owner
 from mirix.tenants.tokens import LOGIN, ORGANIZATION, USER, Access
-from skills.models import ReviewDecision, SkillDocument, SkillPosting
+from skills.models import ReviewDecision, SkillDocument, SkillEmbedding, SkillPosting
 from skills.search.index import index_skill
 from tests.factories import (
     make_attempt,
@@ -198,7 +198,15 @@ def _add_work(side: Side, client: Any) -> None:
     document = SkillDocument.objects.get(skill=skill)
     posting = SkillPosting.objects.filter(document=document).first()
     assert posting is not None
-    side.add(run, attempt, experience, skill, proposal, decision, document, posting)
+    embedding = SkillEmbedding.objects.create(
+        skill=skill,
+        organization_id=skill.organization_id,
+        end_user_id=skill.end_user_id,
+        space=canary,
+        dimensions=2,
+        vector=[0.6, 0.8],
+    )
+    side.add(run, attempt, experience, skill, proposal, decision, document, posting, embedding)
 
 
 def _nobody(home: Side, member: User) -> dict[str, dict[str, str]]:

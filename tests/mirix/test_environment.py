@@ -29,6 +29,7 @@ WRONG = {
     "mail": ["foo", "smtp://host:x", "smtp:host"],
     "database": ["foo", "sqlite:///mirix.db", "postgres://host:x/name", "postgres://host", "postgres:name"],
     "text": ["two\nlines", "\udcff"],
+    "verbatim": ["two\nlines", "\udcff"],
     "words": ["\udcff"],
     "folder": ["\udcff"],
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection
@@ -10,7 +12,7 @@ from django.db.models import ForeignKey, Model
 from conversations.models import ConversationMessage
 from mirix.tenants.constraints import SameOwner
 from mirix.tenants.models import ApiKey, Organization, TenantModel
-from skills.models import ReviewDecision, SkillDocument, SkillRevision
+from skills.models import ReviewDecision, SkillDocument, SkillEmbedding, SkillRevision
 from tests.factories import (
     make_attempt,
     make_client,
@@ -33,6 +35,7 @@ FREE = {
     "skills.DistillationAttempt.end_user": "its session's, which names the same",
     "skills.SkillExperience.end_user": "its session's, which names the same",
     "skills.SkillDocument.end_user": "its skill's, which names the same",
+    "skills.SkillEmbedding.end_user": "its skill's, which names the same",
 }
 """Links without a constraint of their own, and why."""
 
@@ -92,6 +95,8 @@ def row_of(owner, link: str) -> Model:
         ReviewDecision(organization=owner.organization, revision=proposal, decision="reject"),
         SkillDocument(organization=owner.organization, end_user=owner.end_user, skill=skill, name_length=1,
                       triggers_length=1, description_length=1, instructions_length=1),
+        SkillEmbedding(organization=owner.organization, end_user=owner.end_user, skill=skill, space="m",
+                       dimensions=1, vector=[1.0]),
     ]  # fmt: skip
     label = link.rpartition(".")[0]
     row = next(row for row in rows if row._meta.label == label)
@@ -124,7 +129,12 @@ def test_a_row_of_another_owner_is_refused(owner, near, far, link, whose):
     connection.check_constraints()
 
     # Out of the way of other rules.
-    aside = {ConversationMessage: {"seq": 99}, SkillRevision: {"state": "rejected"}}.get(model, {})
+    asides: dict[type[Model], dict[str, Any]] = {
+        ConversationMessage: {"seq": 99},
+        SkillRevision: {"state": "rejected"},
+        SkillEmbedding: {"space": "n"},
+    }
+    aside = asides.get(model, {})
     model.objects.filter(pk=mine.pk).update(**{field.attname: target}, **aside)
     with pytest.raises(IntegrityError, match="_same_o"):
         connection.check_constraints()

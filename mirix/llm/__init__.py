@@ -1,0 +1,1 @@
+"""Models behind OpenAI-compatible endpoints; knows no tenant and no database."""
