@@ -67,12 +67,35 @@ class Session(TypedDict):
 
 
 class Skill(TypedDict):
-    """One skill that was found. `score` compares within one answer; None where nothing was ranked."""
+    """A skill as `/v1/skills/{id}` has it; `status` is `active`, `archived` or `quarantined`."""
+
+    id: str
+    user_id: str
+    name: str
+    entry_type: str
+    description: str
+    instructions: str
+    triggers: list[str]
+    examples: list[Any]
+    version: str
+    status: str
+    revision_id: str | None
+    filter_tags: dict[str, Any]
+    created_at: str
+    updated_at: str
+
+
+class Row(TypedDict):
+    """One skill that was found. `score` compares within one answer; None where nothing was ranked.
+
+    The long texts are left out of a catalog; `user_id` is there where all users' skills were searched.
+    """
 
     memory_type: str
     id: str
-    entry_type: str
+    user_id: NotRequired[str]
     name: str
+    entry_type: str
     description: str
     instructions: NotRequired[str]
     triggers: NotRequired[list[str]]
@@ -83,14 +106,13 @@ class Skill(TypedDict):
     score: float | None
     created_at: str
     updated_at: str
-    user_id: NotRequired[str]
     explain: NotRequired[dict[str, Any]]
 
 
 class Found(TypedDict):
     """The answer to a search, best first.
 
-    `total_count` is how many match before the limit; `degraded` says what the search had to do without.
+    `total_count` is how many match before the list is cut; `degraded` says what the search had to do without.
     """
 
     success: bool
@@ -99,7 +121,7 @@ class Found(TypedDict):
     search_field: str | None
     search_method: str
     date_range: None
-    results: list[Skill]
+    results: list[Row]
     count: int
     total_count: int
     degraded: str | None

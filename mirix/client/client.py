@@ -9,7 +9,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 from uuid import uuid4
 
-from mirix.client.answers import Added, Dream, Found, FoundForAll, Run, Session
+from mirix.client.answers import Added, Dream, Found, FoundForAll, Run, Session, Skill
 from mirix.client.transport import Call, Key, Transport, is_header, json_bytes
 
 Method = Literal["hybrid", "bm25", "embedding", "string_match"]
@@ -166,8 +166,7 @@ class Mirix:
 
     def run(self, run_id: str) -> Run:
         """Return a run as it stands; raises `NotFound`."""
-        call = Call(method="GET", path=f"/v1/runs/{_segment(run_id)}")
-        return self._transport.send(call)
+        return self._transport.send(Call(method="GET", path=f"/v1/runs/{_segment(run_id)}"))
 
     def wait_for_run(self, run_id: str, *, seconds: float = 300.0, every: float = 1.0) -> Run:
         """Return a run once it has ended, or as it stands after `seconds`; look at it `every` so often."""
@@ -197,8 +196,8 @@ class Mirix:
         `filter_tags` narrow by the skills' tags: `{"project": "returns"}` is equality, and the operators are
         `{"k": {"$in": [v]}}`, `{"k": {"$contains": v}}` and `{"k": {"$exists": True}}`.
         `similarity_threshold` is a cosine distance and applies to embeddings alone. `token_budget` cuts the
-        list so that the texts fit into so many tokens; `view="catalog"` leaves out the long texts. `explain`
-        adds to each row its rank and score by lane, and the terms that matched.
+        list to what takes about so many tokens; `view="catalog"` leaves out the long texts, which `skill`
+        fetches. `explain` adds to each row its rank and score by lane, and the terms that matched.
 
         An unknown `user_id` finds nothing, and is no error. Raises `BadRequest` naming the argument.
         """
@@ -248,6 +247,10 @@ class Mirix:
             view=view,
         )
         return self._transport.send(Call(method="GET", path="/memory/search_all_users", query=asked))
+
+    def skill(self, skill_id: str) -> Skill:
+        """Return one skill of the key's organization; raises `NotFound`."""
+        return self._transport.send(Call(method="GET", path=f"/v1/skills/{_segment(skill_id)}"))
 
     def _add(self, path: str, messages: Iterable[Any], idempotency_key: str | None, **envelope: Any) -> Added:
         if isinstance(messages, str | bytes | Mapping):

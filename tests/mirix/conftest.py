@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mirix.served import Served
 from tests.mirix.states import State, opened
 
 
@@ -43,6 +44,17 @@ def migrated_state(place: Path, migrated_cluster: State) -> Iterator[State]:
     migrated_cluster.copy_to(place / "var")
     with opened(place / "var") as state:
         yield state
+
+
+@pytest.fixture(scope="module")
+def served(migrated_cluster: State) -> Iterator[Served]:
+    """A running `serve`, worker included, for the tests of one module."""
+    folder = Path(tempfile.mkdtemp(prefix="mirix-"))
+    folder.chmod(0o755)
+    migrated_cluster.copy_to(folder / "var")
+    with opened(folder / "var") as state:
+        yield Served(state, MIRIX_MAX_REQUEST_BYTES="2000000")
+    folder.rmdir()
 
 
 @pytest.fixture(scope="session")

@@ -166,6 +166,8 @@ def test_ids_stay_within_their_place_in_the_path(mirix: Mirix, server: Scripted)
     assert server.asked[-1].json == {"user_id": "desk-7"}
     mirix.run("run-1/x")
     assert server.asked[-1].target == "/v1/runs/run-1%2Fx"
+    mirix.skill("proc-1?x")
+    assert server.asked[-1].target == "/v1/skills/proc-1%3Fx"
 
 
 def test_the_server_may_lie_below_a_path(server: Scripted):
