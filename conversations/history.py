@@ -6,9 +6,12 @@ Pure rules over hashes; `conversations.storage` brings what is stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 from conversations.extraction import Turn
 from conversations.extraction.hashing import chain
+from conversations.growth import missing
 
 MIN_DETECTED = 2
 
@@ -23,23 +26,53 @@ class HistoryMismatch(Exception):
         )
 
 
-def without_known_ids(turns: Sequence[Turn], stored: Mapping[str, str]) -> tuple[list[Turn], set[int]]:
-    """Return the turns of messages whose id is new, and the indexes of those whose id is another message's.
+def without_known_ids(
+    turns: Sequence[Turn],
+    stored: Mapping[str, Sequence[Turn]],
+    partly: Mapping[int, Sequence[Turn]] | None = None,
+) -> tuple[list[Turn], set[int]]:
+    """Return what is new in messages whose id is known, all of the others, and the indexes of contradictions.
 
-    `stored` are the hashes of messages that are stored, by id; within the turns the first of an id counts.
-    What has the id and the hash of another is its double, and in neither of the two.
+    `stored` are the turns of messages by id; within the turns the first message of an id counts as stored.
+    What has the id and the hash of another is its double. What has the id alone is either the other, grown,
+    and what is new in it follows as turns of that message; or it contradicts that, and none of it is new.
+    `partly` are the turns of messages by index of which a part could not be read when they were stored: these
+    are compared with them, by id where they have one.
     """
-    hashes, first_index = dict(stored), dict.fromkeys(stored, -1)
-    known: set[int] = set()
-    clashing: set[int] = set()
-    for turn in turns:
-        if turn.message_id and first_index.setdefault(turn.message_id, turn.index) != turn.index:
-            known.add(turn.index)
-            if hashes[turn.message_id] != turn.content_hash:
-                clashing.add(turn.index)
-        elif turn.message_id:
-            hashes[turn.message_id] = turn.content_hash
-    return [turn for turn in turns if turn.index not in known], clashing
+    if not partly and not any(turn.message_id for turn in turns):
+        return list(turns), set()
+    known = {message_id: list(pieces) for message_id, pieces in stored.items()}
+    kept: list[Turn] = []
+    contradicting: set[int] = set()
+    for index, group in groupby(turns, key=lambda turn: turn.index):
+        message = list(group)
+        message_id = message[0].message_id
+        pieces = known.setdefault(message_id, []) if message_id else []
+        is_partly = partly is not None and index in partly
+        if partly is not None and is_partly and not pieces:
+            pieces = list(partly[index])
+        new = _new_of(message, pieces, is_partly=is_partly)
+        if new is None:
+            contradicting.add(index)
+            continue
+        kept += new
+        if message_id:
+            known[message_id] += new
+    return kept, contradicting
+
+
+def _new_of(message: list[Turn], pieces: list[Turn], *, is_partly: bool) -> list[Turn] | None:
+    """Return what is new in a message of which `pieces` are stored; None where it contradicts them."""
+    if any(piece.content_hash == message[0].content_hash for piece in pieces):
+        return []
+    if not pieces:
+        return None if is_partly else message
+    if message[0].message_id and [piece.part for piece in pieces] != list(range(len(pieces))):
+        return None  # some are pruned
+    new = missing(pieces, message, anywhere=is_partly)
+    if new is None or not message[0].message_id:
+        return new
+    return [replace(turn, part=part) for part, turn in enumerate(new, start=len(pieces))]
 
 
 def new_turns(

@@ -205,7 +205,8 @@ class ConversationMessage(Owned):
     """One turn of a session, as the agent's transcript had it; never edited after it is stored.
 
     `content` is what people and models read, tool calls and the tool's name included; `tool_calls` holds
-    the same calls as data, a list of `{"id", "name", "arguments"}`, for the rules that compare them.
+    the same calls as data, a list of `{"id", "name", "arguments"}`, for the rules that compare them. All
+    turns of a message carry its id, if it has one; `part` numbers them, and those by which it grew later.
     """
 
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="turns")
@@ -221,6 +222,7 @@ class ConversationMessage(Owned):
     is_error = models.BooleanField(default=False)
     truncated = models.BooleanField(default=False)
     message_id = models.CharField(max_length=256, blank=True)
+    part = models.PositiveIntegerField(default=0)
     occurred_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -228,9 +230,9 @@ class ConversationMessage(Owned):
         constraints = [
             models.UniqueConstraint(fields=["session", "seq"], name="turn_session_seq_uniq"),
             models.UniqueConstraint(
-                fields=["session", "message_id"],
+                fields=["session", "message_id", "part"],
                 condition=~Q(message_id=""),
-                name="turn_session_message_id_uniq",
+                name="turn_session_message_part_uniq",
             ),
             models.CheckConstraint(condition=Q(role__in=TurnRole.values), name="turn_role_valid"),
             SameOwner(field="session", name="turn_session_same_owner"),

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -37,7 +38,7 @@ from mirix.text import clean_text, truncate
 COLUMNS = (
     *("organization_id", "end_user_id", "created_at", "client_id", "session_id", "intake_id", "seq", "role"),
     *("content", "content_hash", "tool_calls", "tool_name", "tool_call_id", "is_error", "truncated"),
-    *("message_id", "occurred_at"),
+    *("message_id", "part", "occurred_at"),
 )
 COPY = f'COPY "{ConversationMessage._meta.db_table}" ({", ".join(COLUMNS)}) FROM STDIN'
 CHANGED = (
@@ -68,6 +69,11 @@ RETURNING *, EXISTS (
 MAX_ERROR_CHARS = 2_000
 MESSAGES_WITH_CALLS = 50
 ID_TAKEN = "its id is that of another message of the session, which is kept"
+PIECE = (
+    *("message_id", "part", "role", "content", "content_hash"),
+    *("tool_calls", "tool_name", "tool_call_id", "truncated"),
+)
+"""What of a turn tells what a message that comes again says beyond it."""
 UNREAD = frozenset({"unknown content", "unreadable"})
 TRANSIENT_CLASSES = ("08", "40", "53", "55", "57")
 
@@ -162,11 +168,12 @@ def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
     if record.state == IntakeState.PARTIAL:
         extraction = _not_yet_read(record, extraction)
     turns, clashing = _new_turns(extraction, record, session)
-    extraction = _less(extraction, clashing)
+    extraction = _less(extraction, clashing - _before(record.report, "unread_at"))
     _insert(_rows(turns, record, session), record.organization_id)
     _update_session(session, record, turns)
-    record.report = _report(record, extraction, turns)
-    unreadable = any(item.unreadable for item in extraction.skipped) or "unread_at" in record.report
+    unread = _unread(record, extraction, turns, clashing, session)
+    record.report = _report(record, extraction, turns, unread)
+    unreadable = any(item.unreadable for item in extraction.skipped) or bool(unread)
     record.state = IntakeState.PARTIAL if unreadable else IntakeState.STORED
     record.body = {"messages": messages} if unreadable else None
     record.error = ""
@@ -200,19 +207,12 @@ def _extract(messages: list[Any], session: Session) -> Extraction:
 
 def _not_yet_read(record: IntakeRecord, extraction: Extraction) -> Extraction:
     """Return what concerns the messages of a partly stored request that nobody could read at first."""
-    report = record.report or {}
-    skipped = {item["index"] for item in report["skipped"] if item.get("unreadable")}
-    partly = _before(report, "unread_at")
-    left = skipped | (partly - _unread_in(extraction))
-    # What was read of a message at first has its id, and is never edited: the whole follows without one.
+    skipped = {item["index"] for item in (record.report or {})["skipped"] if item.get("unreadable")}
+    left = skipped | _before(record.report, "unread_at")
     return Extraction(
-        turns=[
-            replace(turn, message_id="") if turn.index in partly else turn
-            for turn in extraction.turns
-            if turn.index in left
-        ],
+        turns=[turn for turn in extraction.turns if turn.index in left],
         skipped=[item for item in extraction.skipped if item.index in left],
-        left_out={index: kinds for index, kinds in extraction.left_out.items() if index in left | partly},
+        left_out={index: kinds for index, kinds in extraction.left_out.items() if index in left},
     )
 
 
@@ -222,9 +222,9 @@ def _unread_in(extraction: Extraction) -> set[int]:
 
 
 def _less(extraction: Extraction, clashing: set[int]) -> Extraction:
-    """Count the messages that carry another's id among the skipped ones: they are not its doubles.
+    """Count the messages that contradict what is stored under their id among the skipped ones.
 
-    One may be the other, grown; so their request is kept, as that of messages nobody could read.
+    They are no doubles, so that their request is kept, as that of messages nobody could read.
     """
     taken = [Skipped(index=index, reason=ID_TAKEN, unreadable=True) for index in sorted(clashing)]
     return replace(
@@ -235,9 +235,12 @@ def _less(extraction: Extraction, clashing: set[int]) -> Extraction:
 
 
 def _new_turns(extraction: Extraction, record: IntakeRecord, session: Session) -> tuple[list[Turn], set[int]]:
-    """Return the turns to store, and the indexes of messages whose id is another message's."""
+    """Return the turns to store, and the indexes of messages that contradict what is stored of them."""
     turns, clashing = without_known_ids(extraction.turns, {})
-    if record.state != IntakeState.PARTIAL:
+    partly: dict[int, list[Turn]] = {}
+    if record.state == IntakeState.PARTIAL:
+        partly = _partly_stored(record, session)
+    else:
         turns = new_turns(
             turns,
             history=record.history,
@@ -245,12 +248,53 @@ def _new_turns(extraction: Extraction, record: IntakeRecord, session: Session) -
             stored_hash=session.history_hash,
             stored_hashes=lambda: dict(turns_of(session=session).values_list("seq", "content_hash")),
         )
-    ids = {turn.message_id for turn in turns if turn.message_id}
-    if not ids or session.last_seq == 0:
+    if not turns or (session.last_seq == 0 and not partly):
         return turns, clashing
-    stored = session.turns.filter(message_id__in=ids).values_list("message_id", "content_hash")
-    turns, clashing_stored = without_known_ids(turns, dict(stored))
-    return turns, clashing | clashing_stored
+    # What is stored decides first, and what came before in the request only then.
+    first = turns[0].index
+    whole = [turn for turn in extraction.turns if turn.index >= first]
+    stored = _stored_by_id(whole, session)
+    if not stored and not partly:
+        return turns, clashing
+    turns, contradicting = without_known_ids(whole, stored, partly)
+    return turns, {index for index in clashing if index < first} | contradicting
+
+
+def _stored_by_id(turns: Sequence[Turn], session: Session) -> dict[str, list[Turn]]:
+    """Return the turns that are stored under the ids of these messages; of mere doubles the hashes."""
+    ids = {turn.message_id for turn in turns if turn.message_id}
+    if not ids:
+        return {}
+    stored: dict[str, list[Turn]] = {}
+    rows = session.turns.filter(message_id__in=ids)
+    for message_id, content_hash in rows.values_list("message_id", "content_hash"):
+        mark = Turn(index=-1, role="user", content="", content_hash=content_hash)
+        stored.setdefault(message_id, []).append(mark)
+    hashes = {message_id: {turn.content_hash for turn in marks} for message_id, marks in stored.items()}
+    grown = {
+        turn.message_id
+        for turn in turns
+        if turn.message_id in hashes and turn.content_hash not in hashes[turn.message_id]
+    }
+    if grown:
+        found = rows.filter(message_id__in=grown).order_by("message_id", "part").values(*PIECE)
+        pieces = [Turn(index=-1, **row) for row in found]
+        for message_id, group in groupby(pieces, key=lambda turn: turn.message_id):
+            stored[message_id] = list(group)
+    return stored
+
+
+def _partly_stored(record: IntakeRecord, session: Session) -> dict[int, list[Turn]]:
+    """Return the turns of each message of which a part could not be read; none where some are gone."""
+    numbers = _unread_turns(record.report)
+    wanted = set().union(*numbers.values())
+    rows = turns_of(session=session).filter(seq__in=wanted).values("seq", *PIECE) if wanted else []
+    turns = {row.pop("seq"): Turn(index=-1, **row) for row in rows}
+    partly = {index: sorted(numbers.get(index, [])) for index in _before(record.report, "unread_at")}
+    return {
+        index: [turns[seq] for seq in seqs] if turns.keys() >= set(seqs) else []
+        for index, seqs in partly.items()
+    }
 
 
 def _rows(turns: Sequence[Turn], record: IntakeRecord, session: Session) -> list[tuple[Any, ...]]:
@@ -274,6 +318,7 @@ def _rows(turns: Sequence[Turn], record: IntakeRecord, session: Session) -> list
             turn.is_error,
             turn.truncated,
             turn.message_id,
+            turn.part,
             record.occurred_at,
         )
         for seq, turn in enumerate(turns, start=session.last_seq + 1)
@@ -320,7 +365,9 @@ def _reopen(session: Session) -> None:
     session.last_error = ""
 
 
-def _report(record: IntakeRecord, extraction: Extraction, turns: Sequence[Turn]) -> dict[str, Any]:
+def _report(
+    record: IntakeRecord, extraction: Extraction, turns: Sequence[Turn], unread: Mapping[int, set[int]]
+) -> dict[str, Any]:
     """Account for every message; a replayed part is added to the account of what was stored before."""
     before = record.report or {}
     roles = Counter(before.get("roles", {}))
@@ -329,25 +376,51 @@ def _report(record: IntakeRecord, extraction: Extraction, turns: Sequence[Turn])
     skipped += [_skipped_entry(item) for item in extraction.skipped]
     omitted = Counter(before.get("omitted", {}))
     kept = {turn.index for turn in turns}
+    partly = _before(before, "unread_at")
     omitted.update(extraction.omitted_from(kept))
+    # Of a message that was partly read before, what is stored already is no double.
+    doubles = Counter(turn.index for turn in extraction.turns if turn.index not in partly)
+    doubles.subtract(turn.index for turn in turns if turn.index not in partly)
     marked = {
         "truncated_at": {turn.index for turn in turns if turn.truncated} | _before(before, "truncated_at"),
-        "duplicate_at": ({turn.index for turn in extraction.turns} - kept) | _before(before, "duplicate_at"),
-        "unread_at": _unread_in(extraction) & (kept | _before(before, "unread_at")),
+        "duplicate_at": (doubles.keys() - kept) | _before(before, "duplicate_at"),
+        "unread_at": set(unread),
     }
+    numbers = {str(index): spans(unread[index]) for index in sorted(unread)}
     return {
         "stored": before.get("stored", 0) + len(turns),
         "truncated": before.get("truncated", 0) + sum(turn.truncated for turn in turns),
-        "duplicate": before.get("duplicate", 0) + len(extraction.turns) - len(turns),
+        "duplicate": before.get("duplicate", 0) + doubles.total(),
         "skipped": sorted(skipped, key=lambda item: item["index"]),
         "omitted": dict(omitted),
         "roles": dict(roles),
         **{name: spans(found) for name, found in marked.items() if found},
+        **({"unread_turns": numbers} if numbers else {}),
     }
 
 
-def _before(report: dict[str, Any], name: str) -> set[int]:
-    return indexes_of(report.get(name, []))
+def _unread(
+    record: IntakeRecord,
+    extraction: Extraction,
+    turns: Sequence[Turn],
+    clashing: set[int],
+    session: Session,
+) -> dict[int, set[int]]:
+    """Return the numbers of the turns of each message of which a part was not read, by its index."""
+    before = _unread_turns(record.report)
+    numbers = {index: before.get(index, set()) for index in _before(record.report, "unread_at")}
+    unclear = numbers.keys() & clashing
+    for seq, turn in enumerate(turns, start=session.last_seq - len(turns) + 1):
+        numbers.setdefault(turn.index, set()).add(seq)
+    return {index: numbers[index] for index in numbers.keys() & (_unread_in(extraction) | unclear)}
+
+
+def _unread_turns(report: dict[str, Any] | None) -> dict[int, set[int]]:
+    return {int(index): indexes_of(found) for index, found in (report or {}).get("unread_turns", {}).items()}
+
+
+def _before(report: dict[str, Any] | None, name: str) -> set[int]:
+    return indexes_of((report or {}).get(name, []))
 
 
 def _skipped_entry(item: Skipped) -> dict[str, Any]:

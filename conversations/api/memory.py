@@ -39,8 +39,8 @@ class AddRequest(StrictBody):
 
     messages = MessagesField(
         help_text="Messages as your framework has them; the examples show every family of shapes, and one "
-        "request may mix them. An `id` in a message makes it be stored once. Whatever is no turn is reported "
-        "by its index."
+        "request may mix them. A message with an `id` is stored once; if it comes again grown, what is new "
+        "in it is added. Whatever is no turn is reported by its index."
     )
     session_id = SessionIdField(
         required=False,

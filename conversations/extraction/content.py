@@ -17,6 +17,7 @@ REASONING_TYPES = frozenset(
     {"thinking", "redacted_thinking", "reasoning", "reasoning_content", "reasoning_text", "thought"}
 )
 MAX_KIND_CHARS = 64
+MARKER_START, MARKER_END = "[unknown content part “", "”, left out]"
 THOUGHT = re.compile(r"\s*<(?P<tag>think|thinking)>")
 
 
@@ -47,7 +48,12 @@ def read_content(content: Any) -> Content:
 
 def marker(kind: str) -> str:
     """Return what stands for a part that nobody here knows."""
-    return f"[unknown content part “{kind}”, left out]"
+    return f"{MARKER_START}{kind}{MARKER_END}"
+
+
+def is_marker(text: str) -> bool:
+    """Return whether a line of a turn is such a marker."""
+    return text.startswith(MARKER_START) and text.endswith(MARKER_END)
 
 
 def kind_of(part: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from conversations.extraction.agent_events import as_message
@@ -68,7 +69,7 @@ def _read_element(
         return drafts, {}
     digest = _hash(drafts)
     turns = [_finish(draft, index, digest, open_calls) for draft in drafts]
-    return [_with_id(turns[0], reading.message_id), *turns[1:]], reading.left_out
+    return _with_id(turns, reading.message_id), reading.left_out
 
 
 def _finish(draft: Draft, index: int, digest: str, open_calls: OpenCalls) -> Turn:
@@ -115,11 +116,11 @@ def _is_error(draft: Draft) -> bool:
     return looks_like_error(draft.text) if draft.is_error is None else draft.is_error
 
 
-def _with_id(turn: Turn, raw: Any) -> Turn:
-    """Give a message's id to its first turn; a longer one than fits is replaced by its hash."""
-    if isinstance(raw, bool) or not isinstance(raw, str | int):
-        return turn
+def _with_id(turns: list[Turn], raw: Any) -> list[Turn]:
+    """Give a message's id to its turns; a longer one than fits is replaced by its hash."""
+    if isinstance(raw, bool) or not isinstance(raw, str | int) or raw == "":
+        return turns
     message_id = str(raw)
     if len(message_id) > MAX_ID_CHARS:
         message_id = hashlib.sha256(message_id.encode()).hexdigest()
-    return Turn(**{**vars(turn), "message_id": message_id})
+    return [replace(turn, message_id=message_id, part=part) for part, turn in enumerate(turns)]

@@ -26,6 +26,8 @@ class Turn:
     is_error: bool = False
     truncated: bool = False
     message_id: str = ""
+    part: int = 0
+    """The turn's place among those of its message, where that has an id."""
 
 
 @dataclass(frozen=True, kw_only=True)

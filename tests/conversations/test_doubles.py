@@ -81,17 +81,6 @@ class TestDoubles:
         assert (accepted.record.state, accepted.record.body is None) == ("partial", False)
         assert contents() == ["hello", "hi", "bye"]
 
-    def test_a_message_that_grew_under_its_id_is_kept_with_its_request(self, add):
-        call = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
-        said = {"id": "m1", "role": "assistant", "content": [call]}
-        add(said)
-        result = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
-        grown = said | {"content": [call, result]}
-        record = add(grown).record
-        assert (record.state, record.body) == ("partial", {"messages": [grown]})
-        assert (record.report["stored"], record.report["duplicate"]) == (0, 0)
-        assert add(said).record.state == "stored"
-
     def test_a_reused_id_of_a_queued_request_is_told_by_its_record(self, add):
         add(HELLO | {"id": "m1"})
         record = add(HI | {"id": "m1"}, wait=False).record

@@ -225,20 +225,6 @@ class TestFailure:
             "roles": {"user": 2, "assistant": 1},
         }
 
-    def test_what_is_partly_read_is_kept_and_stored_whole_once_it_is_known(self, add, monkeypatch):
-        parts = [{"type": "mystery", "blob": "words"}, {"type": "text", "text": "hi"}]
-        message = {"id": "m1", "role": "user", "content": parts}
-        record = add(HELLO, message).record
-        assert (record.state, record.report["unread_at"]) == ("partial", [[1, 1]])
-        assert record.body == {"messages": [HELLO, message]}
-        assert replay(record=record).state == "partial"
-        assert ConversationMessage.objects.count() == 2
-        known = message | {"content": [{"type": "text", "text": "words"}, parts[1]]}
-        extract = storage.extract
-        monkeypatch.setattr(storage, "extract", lambda _, **more: extract([HELLO, known], **more))
-        assert replay(record=record).state == "stored"
-        assert (contents()[2:], record.body, "unread_at" in record.report) == (["words\nhi"], None, False)
-
     def test_a_result_without_an_id_finds_its_tool_in_an_earlier_request(self, add):
         add({"role": "assistant", "tool_calls": [{"function": {"name": "pay", "arguments": "{}"}}]})
         add({"role": "tool", "content": "paid"})

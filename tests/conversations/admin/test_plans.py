@@ -44,8 +44,9 @@ FROM generate_series(1, %s) n"""
 FILL_TURNS = """
 INSERT INTO conversations_conversationmessage (organization_id, end_user_id, created_at, client_id,
     session_id, seq, role, content, content_hash, tool_calls, tool_name, tool_call_id, is_error, truncated,
-    message_id)
-SELECT %s, %s, now(), %s, %s, n, 'user', 'say ' || n, repeat('0', 64), '[]', '', '', n %% 500 = 0, false, ''
+    message_id, part)
+SELECT %s, %s, now(), %s, %s, n, 'user', 'say ' || n, repeat('0', 64), '[]', '', '', n %% 500 = 0, false,
+    '', 0
 FROM generate_series(1, %s) n"""
 
 

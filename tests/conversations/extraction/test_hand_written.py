@@ -15,6 +15,7 @@ DEFAULTS = {
     "is_error": False,
     "truncated": False,
     "message_id": "",
+    "part": 0,
 }
 DEPTH = 5_000
 
