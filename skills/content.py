@@ -15,9 +15,14 @@ MAX_INSTRUCTIONS_CHARS = 65_536
 MAX_TRIGGERS = 50
 MAX_TRIGGER_CHARS = 512
 MAX_EXAMPLES = 50
-SEMVER = re.compile(
-    r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
+MAX_EXAMPLES_CHARS = 65_536
+MAX_FILTER_TAGS_CHARS = 65_536
+# PostgreSQL reads it too, where `\d` would not mean ASCII alone.
+VERSION_PATTERN = (
+    r"^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})"
+    r"(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$"
 )
+SEMVER = re.compile(VERSION_PATTERN)
 ENTRY_TYPES = ("workflow", "guide", "script")
 KINDS = (
     ("guide", ("how",)),
@@ -37,6 +42,19 @@ def entry_type_of(value: object) -> str:
     if lowered in ENTRY_TYPES:
         return lowered
     return next((kind for kind, words in KINDS if any(word in lowered for word in words)), "workflow")
+
+
+def json_chars(value: Any) -> int:
+    """Return how many characters `value` has as JSON: what the bounds of examples and tags count."""
+    return len(json.dumps(value, ensure_ascii=False))
+
+
+def fitting(examples: list[Any]) -> list[Any]:
+    """Return the first of `examples`, as many as a skill may have."""
+    kept = examples[:MAX_EXAMPLES]
+    while json_chars(kept) > MAX_EXAMPLES_CHARS:
+        kept = kept[:-1]
+    return kept
 
 
 @dataclass(frozen=True, kw_only=True)

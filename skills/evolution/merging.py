@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from skills.content import MAX_EXAMPLES, MAX_TRIGGERS, Content
+from skills.content import MAX_TRIGGERS, Content, fitting
 from skills.evolution.page import AVOID, ERRORS, Page, section_of
 
 
@@ -22,12 +22,12 @@ def merge(base: Content, addition: Content) -> Content:
         if heading is None and line.strip():
             _add(page, section, line.strip())
     triggers = list(dict.fromkeys([*base.triggers, *addition.triggers]))[:MAX_TRIGGERS]
-    examples = [*base.examples, *(item for item in addition.examples if item not in base.examples)]
+    examples = fitting([*base.examples, *(item for item in addition.examples if item not in base.examples)])
     return replace(
         base,
         instructions=page.text if page.changed else base.instructions,
         triggers=triggers if len(triggers) > len(base.triggers) else base.triggers,
-        examples=examples[:MAX_EXAMPLES] if len(examples) > len(base.examples) else base.examples,
+        examples=examples if len(examples) > len(base.examples) else base.examples,
     )
 
 

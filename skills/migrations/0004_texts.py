@@ -34,6 +34,7 @@ BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 KEPT = {"name", "triggers", "examples", "version", "status"}
 STATUSES = ("active", "archived", "quarantined")
+MAX_VERSION = 32
 KINDS = (
     ("guide", ("how",)),
     ("workflow", ("workflow", "process", "procedure", "sop", "runbook", "playbook", "checklist", "routine")),
@@ -163,7 +164,13 @@ def carried(carrier: str | None) -> dict[str, Any]:
         kept = json.loads(carrier or "null")
     except (ValueError, RecursionError):
         return {}
-    is_ours = isinstance(kept, dict) and kept.keys() >= KEPT and kept["status"] in STATUSES
+    is_ours = (
+        isinstance(kept, dict)
+        and kept.keys() >= KEPT
+        and kept["status"] in STATUSES
+        and isinstance(kept["version"], str)
+        and len(kept["version"]) <= MAX_VERSION
+    )
     return kept if is_ours else {}
 
 

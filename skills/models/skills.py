@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Func, Q, Value
 
 from mirix.ids import id_factory
 from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.models import Owned, TenantModel
-from skills.content import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, NAME_PATTERN
+from skills.content import (
+    MAX_DESCRIPTION_CHARS,
+    MAX_EXAMPLES,
+    MAX_NAME_CHARS,
+    MAX_TRIGGERS,
+    NAME_PATTERN,
+    VERSION_PATTERN,
+)
 from skills.models.experiences import SkillExperience
 from skills.models.runs import AutoDreamRun
 
@@ -45,6 +52,29 @@ class SkillContent(models.Model):
         abstract = True
 
 
+def of_json(field: str, path: str, name: str) -> models.CheckConstraint:
+    """Return the constraint that the JSON path predicate `path` holds of a JSON field."""
+    matches = Func(F(field), Value(path), function="jsonb_path_match", output_field=models.BooleanField())
+    return models.CheckConstraint(condition=matches, name=name)
+
+
+def of_content(prefix: str) -> list[models.CheckConstraint]:
+    """Return what the database holds of the fields that a skill and a revision share.
+
+    Of texts it holds no bound: a migrated one may be longer than what is written today.
+    """
+    a_list = '$.type() == "array" && $.size() <= {}'
+    return [
+        models.CheckConstraint(condition=Q(name__regex=NAME_PATTERN), name=f"{prefix}_name_slug"),
+        models.CheckConstraint(
+            condition=Q(entry_type__in=EntryType.values), name=f"{prefix}_entry_type_valid"
+        ),
+        of_json("triggers", a_list.format(MAX_TRIGGERS), f"{prefix}_triggers_list"),
+        of_json("examples", a_list.format(MAX_EXAMPLES), f"{prefix}_examples_list"),
+        of_json("filter_tags", '$.type() == "object"', f"{prefix}_filter_tags_object"),
+    ]
+
+
 class Skill(Owned, SkillContent):
     """What an agent retrieves. Only `skills.review` writes it.
 
@@ -65,9 +95,9 @@ class Skill(Owned, SkillContent):
             models.UniqueConstraint(
                 fields=["organization", "end_user", "name"], name="skill_owner_name_uniq"
             ),
-            models.CheckConstraint(condition=Q(name__regex=NAME_PATTERN), name="skill_name_slug"),
+            *of_content("skill"),
             models.CheckConstraint(
-                condition=Q(entry_type__in=EntryType.values), name="skill_entry_type_valid"
+                condition=Q(version__regex=VERSION_PATTERN), name="skill_version_semantic"
             ),
             models.CheckConstraint(condition=Q(status__in=SkillStatus.values), name="skill_status_valid"),
             owner_key("skill_owner_key"),
@@ -157,7 +187,20 @@ class SkillRevision(Owned, SkillContent):
                 condition=Q(state="proposed", skill__isnull=True),
                 name="revision_one_open_per_new_name",
             ),
-            models.CheckConstraint(condition=Q(name__regex=NAME_PATTERN), name="revision_name_slug"),
+            *of_content("revision"),
+            models.CheckConstraint(
+                condition=Q(version="") | Q(version__regex=VERSION_PATTERN), name="revision_version_semantic"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=RevisionState.PUBLISHED) | ~Q(version=""),
+                name="revision_published_has_version",
+            ),
+            models.CheckConstraint(
+                condition=Q(action__in=RevisionAction.values), name="revision_action_valid"
+            ),
+            models.CheckConstraint(
+                condition=Q(author_kind__in=AuthorKind.values), name="revision_author_kind_valid"
+            ),
             models.CheckConstraint(condition=Q(state__in=RevisionState.values), name="revision_state_valid"),
             owner_key("revision_owner_key"),
             owner_key("revision_organization_key", "organization"),

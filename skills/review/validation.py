@@ -10,12 +10,15 @@ from skills.content import (
     ENTRY_TYPES,
     MAX_DESCRIPTION_CHARS,
     MAX_EXAMPLES,
+    MAX_EXAMPLES_CHARS,
+    MAX_FILTER_TAGS_CHARS,
     MAX_INSTRUCTIONS_CHARS,
     MAX_NAME_CHARS,
     MAX_TRIGGER_CHARS,
     MAX_TRIGGERS,
     NAME_PATTERN,
     Content,
+    json_chars,
 )
 
 NAME = re.compile(NAME_PATTERN)
@@ -79,8 +82,16 @@ def _examples(examples: Any) -> Iterator[str]:
     for number, example in enumerate(examples, start=1):
         if not isinstance(example, dict):
             yield f"Example {number} must be an object."
+    yield from _size(examples, MAX_EXAMPLES_CHARS)
 
 
 def _filter_tags(filter_tags: Any) -> Iterator[str]:
     if not isinstance(filter_tags, dict):
         yield "Must be an object."
+        return
+    yield from _size(filter_tags, MAX_FILTER_TAGS_CHARS)
+
+
+def _size(value: Any, limit: int) -> Iterator[str]:
+    if (size := json_chars(value)) > limit:
+        yield f"At most {limit:,} characters as JSON; this has {size:,}."

@@ -462,6 +462,24 @@ class TestFrozenCopies:
             assert texts.entry_type(text) == entry_type_of(text)
 
 
+@pytest.mark.parametrize(
+    ("change", "is_ours"),
+    [
+        ({}, True),
+        ({"triggers": ["pay"] * 50, "version": "1.2.3-rc.1"}, True),
+        ({"triggers": ["pay"] * 51, "examples": {}, "version": "2"}, True),  # 0013 repairs those
+        ({"version": 2}, False),
+        ({"version": "1.2.3-" + "x" * 32}, False),
+        ({"status": "gone"}, False),
+        ({"status": []}, False),
+    ],
+)
+def test_only_what_the_columns_can_hold_passes_for_what_a_row_kept_of_a_skill(change, is_ours):
+    kept = {"name": "pay", "triggers": [], "examples": [], "version": "0.1.0", "status": "active"} | change
+
+    assert texts.carried(json.dumps(kept)) == (kept if is_ours else {})
+
+
 @given(st.lists(st.text(alphabet="aA1-2! é", max_size=70), max_size=30))
 def test_names_are_valid_unique_and_stable(summaries):
     rows = [(f"proc-{number}", summary) for number, summary in enumerate(summaries)]

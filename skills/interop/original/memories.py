@@ -13,13 +13,13 @@ from typing import Any
 
 from mirix.text import clean_json, clean_text, truncate
 from skills.content import (
-    MAX_EXAMPLES,
     MAX_INSTRUCTIONS_CHARS,
     MAX_TRIGGER_CHARS,
     MAX_TRIGGERS,
     SEMVER,
     Content,
     entry_type_of,
+    fitting,
 )
 from skills.interop.legacy import is_valid_name, tags, texts
 from skills.interop.original.values import JSON_TYPES, Row, has_unstorable, json_value, numbered_value, text
@@ -142,7 +142,7 @@ def _as_texts(items: list[Any]) -> list[str]:
 
 def _examples(row: Row, notes: Counter[str]) -> list[dict[str, Any]]:
     found = _listed(row.get("examples"))
-    kept = [item if isinstance(item, dict) else {"example": item} for item in found[:MAX_EXAMPLES]]
+    kept = fitting([item if isinstance(item, dict) else {"example": item} for item in found])
     if len(kept) < len(found):
         notes["examples cut at the limit; whole in the first revision"] += 1
     return kept

@@ -183,6 +183,11 @@ def test_an_operators_edit_waits(owner, skill):
         ({"examples": "[1]"}, "examples", "Example 1 must be an object."),
         ({"examples": "{"}, "examples", "This is no JSON"),
         ({"examples": "[{}" + ",{}" * 50 + "]"}, "examples", "At most 50 examples; there are 51."),
+        (
+            {"examples": '[{"a": "' + "x" * 65_526 + '"}]'},
+            "examples",
+            "At most 65,536 characters as JSON; this has 65,537.",
+        ),
         ({"entry_type": "tale"}, "entry_type", "Select a valid choice."),
     ],
 )

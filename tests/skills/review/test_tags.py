@@ -27,3 +27,9 @@ def test_a_source_without_tags_leaves_none():
 def test_values_are_compared_as_json():
     assert shared_tags([{"a": 1, "b": 0}, {"a": True, "b": 0}]) == {"b": 0}
     assert shared_tags([{"a": {"x": 1, "y": [2]}}, {"a": {"y": [2], "x": 1}}]) == {"a": {"x": 1, "y": [2]}}
+
+
+def test_what_does_not_fit_into_a_skill_is_left_out_by_key():
+    long = {"c": "x" * 40_000, "a": "x" * 40_000, "b": 1}
+
+    assert shared_tags([long]) == {"a": "x" * 40_000, "b": 1}

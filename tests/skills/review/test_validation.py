@@ -44,7 +44,15 @@ def test_good_content_has_no_errors():
         ({"examples": {}}, {"examples": ["Must be a list of objects."]}),
         ({"examples": [{}] * 51}, {"examples": ["At most 50 examples; there are 51."]}),
         ({"examples": [{}, "x"]}, {"examples": ["Example 2 must be an object."]}),
+        (
+            {"examples": [{"a": "é" * 65_526}]},
+            {"examples": ["At most 65,536 characters as JSON; this has 65,537."]},
+        ),
         ({"filter_tags": []}, {"filter_tags": ["Must be an object."]}),
+        (
+            {"filter_tags": {"a": "é" * 65_528}},
+            {"filter_tags": ["At most 65,536 characters as JSON; this has 65,537."]},
+        ),
     ],
 )
 def test_each_broken_rule_names_its_field(change, errors):
