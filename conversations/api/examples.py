@@ -342,6 +342,16 @@ RECORDS: dict[str, dict[str, Any]] = {
             "roles": {"user": 1, "assistant": 1},
         },
     },
+    "partly_read": _RECORD
+    | {
+        "state": "partial",
+        "turns": REPORT
+        | {
+            "omitted": {"unknown content": 1},
+            "unread_at": [[1, 1]],
+            "unread_turns": {"1": [[1, 1]]},
+        },
+    },
     "failed": _RECORD
     | {
         "state": "failed",
@@ -351,7 +361,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     },
     "queued": _RECORD | {"state": "queued", "turns": None, "stored_at": None},
 }
-"""What the ledger holds of the talk, by its state."""
+"""What the ledger holds of the talk, by its state; `partly_read` where a part of the question is unknown."""
 
 
 def answer(name: str, value: dict[str, Any], summary: str) -> OpenApiExample:
@@ -365,4 +375,4 @@ ADDED_SYNC = [
     answer("unlearned", UNLEARNED, "Without session_id"),
 ]
 ADDED = [answer("queued", QUEUED, "Queued")]
-LEDGER = [answer(state, record, state.capitalize()) for state, record in RECORDS.items()]
+LEDGER = [answer(name, record, name.capitalize().replace("_", " ")) for name, record in RECORDS.items()]

@@ -112,18 +112,30 @@ class SkippedSerializer(serializers.Serializer):
 class TurnsReportSerializer(serializers.Serializer):
     """What became of every message."""
 
-    stored = serializers.IntegerField()
-    truncated = serializers.IntegerField()
-    duplicate = serializers.IntegerField()
+    stored = serializers.IntegerField(help_text="How many turns are new.")
+    truncated = serializers.IntegerField(help_text="How many of these were cut.")
+    duplicate = serializers.IntegerField(help_text="How many turns were there already.")
     skipped = SkippedSerializer(many=True)
     omitted = serializers.DictField(
         child=serializers.IntegerField(),
         required=False,
         help_text="How many texts of which kind (reasoning, …) are left out of messages with turns.",
     )
-    roles = serializers.DictField(child=serializers.IntegerField())
+    roles = serializers.DictField(
+        child=serializers.IntegerField(), help_text="How many new turns of which role."
+    )
     truncated_at = SpansField(required=False, help_text="Which messages were cut, as spans `[first, last]`.")
     duplicate_at = SpansField(required=False, help_text="Which messages were there already, as spans.")
+    unread_at = SpansField(
+        required=False,
+        help_text="Which messages have turns, and a part that nobody here can read, as spans; the request "
+        "is kept.",
+    )
+    unread_turns = serializers.DictField(
+        child=SpansField(),
+        required=False,
+        help_text="Of each message in `unread_at`, by index: the sequence numbers of its turns, as spans.",
+    )
 
 
 class SessionBriefSerializer(serializers.Serializer):

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from django.core.management import call_command
 from django.db import DataError
+from jsonschema import Draft202012Validator as Validator
 
 from conversations.api.examples import (
     ARGUMENTS,
@@ -64,10 +65,15 @@ def test_every_example_is_the_same_talk(name):
 
 
 @pytest.fixture(scope="module")
-def paths() -> dict[str, Any]:
+def schema() -> dict[str, Any]:
     out = StringIO()
     call_command("spectacular", stdout=out)
-    return yaml.safe_load(out.getvalue())["paths"]
+    return yaml.safe_load(out.getvalue())
+
+
+@pytest.fixture(scope="module")
+def paths(schema) -> dict[str, Any]:
+    return schema["paths"]
 
 
 @pytest.mark.parametrize("path", ["/memory/add", "/memory/add_sync"])
@@ -87,6 +93,52 @@ def test_the_schema_shows_what_is_answered(paths):
     assert shown("/memory/add_sync", "post") == [STORED, MISSED, UNLEARNED]
     assert shown("/memory/add", "post") == [QUEUED]
     assert shown("/v1/intake/{id}", "get") == list(RECORDS.values())
+
+
+def test_every_example_is_valid_by_the_schema(schema):
+    """Under the closed schema of its place: what an example shows and the schema does not name fails too."""
+    count = 0
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
+            for media in (body.get("content", {}).get("application/json", {}) for body in bodies):
+                for name, example in media.get("examples", {}).items():
+                    closed = resolved(media["schema"], schema)
+                    faults = [error.message for error in Validator(closed).iter_errors(example["value"])]
+                    assert faults == [], (path, method, name)
+                    count += 1
+    assert count >= 2 * len(MESSAGES) + len(RECORDS)
+
+
+def resolved(found: Any, schema: dict[str, Any]) -> Any:
+    """Return a schema without references, and with no room for what it does not name."""
+    if isinstance(found, list):
+        return [resolved(item, schema) for item in found]
+    if not isinstance(found, dict):
+        return found
+    if reference := found.get("$ref"):
+        return resolved(schema["components"]["schemas"][reference.rpartition("/")[2]], schema)
+    closed = {name: resolved(item, schema) for name, item in found.items()}
+    if "properties" in closed:
+        closed |= {"additionalProperties": False}
+    if len(closed.get("allOf", [])) == 1:
+        closed |= closed.pop("allOf")[0]
+    if closed.pop("nullable", False):
+        return {"anyOf": [closed, {"type": "null"}]}
+    return closed
+
+
+@pytest.mark.django_db
+def test_every_key_of_a_report_is_in_the_schema(add, schema):
+    mystery = {"type": "mystery", "blob": "?"}
+    said = {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}, mystery, "a" * 70_000]}
+    known = {"id": "m1", "role": "user", "content": "hello"}
+    report = add({"role": "system", "content": "be brief"}, 7, known, known, said).record.report
+    named = schema["components"]["schemas"]["TurnsReport"]
+    assert report.keys() <= named["properties"].keys()
+    assert named["properties"].keys() - report.keys() <= {"given_up"}
+    closed = resolved(named, schema)
+    assert [error.message for error in Validator(closed).iter_errors(report)] == []
 
 
 def told(answer: dict[str, Any]) -> dict[str, Any]:
@@ -130,3 +182,11 @@ def test_a_message_that_nobody_knows_is_told_as_the_ledger_shows_it(api):
     answer = api.post("/memory/add_sync", BODY | {"messages": messages}, format="json").json()
     assert told(api.get(f"/v1/intake/{answer['intake_id']}").json()) == told(RECORDS["partial"])
     assert IntakeRecord.objects.get().state == "partial"
+
+
+@pytest.mark.django_db
+def test_a_part_that_nobody_knows_is_told_as_the_ledger_shows_it(api):
+    asked = {"role": "user", "content": [{"type": "text", "text": ASKED}, {"type": "mystery", "blob": "?"}]}
+    messages = [BODY["messages"][0], asked, *BODY["messages"][2:]]
+    answer = api.post("/memory/add_sync", BODY | {"messages": messages}, format="json").json()
+    assert told(api.get(f"/v1/intake/{answer['intake_id']}").json()) == told(RECORDS["partly_read"])
