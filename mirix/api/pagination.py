@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
+import hashlib
+from base64 import b64decode, b64encode
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from django.core.exceptions import ValidationError as InvalidValue
 from django.db import DataError
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
+from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from mirix.text import whole_number
 
-CURSOR_PARTS = {"o", "r", "p"}  # offset, reverse, position
+CURSOR_PARTS = {"o", "r", "p", "l"}  # offset, reverse, position, list
 
 
 class StrictCursorPagination(CursorPagination):
-    """Refuses a `limit` out of range and a `cursor` that is none, where the base would do without them."""
+    """Refuses a `limit` out of range and a `cursor` that is none of this list, where the base would not."""
 
     page_size_query_param = "limit"
     max_page_size: int
+    list_name = ""
 
     def get_page_size(self, request: Request) -> int | None:
         """Return how many rows a page has; raises `ValidationError` naming `limit` and its range."""
@@ -41,16 +44,29 @@ class StrictCursorPagination(CursorPagination):
             return None
         try:
             parts = parse_qs(b64decode(encoded, validate=True).decode("ascii"), strict_parsing=True)
-            if not parts or not parts.keys() <= CURSOR_PARTS:
+            if not parts.keys() <= CURSOR_PARTS or parts.get("l") != [_name_of_list(request)]:
                 raise _no_cursor()
             return super().decode_cursor(request)
         except (NotFound, ValueError) as error:
             raise _no_cursor() from error
 
+    def encode_cursor(self, cursor: Cursor) -> str:
+        """Return the address of a page; its cursor names the list, and no other takes it."""
+        parts = {
+            "o": cursor.offset or None,
+            "r": 1 if cursor.reverse else None,
+            "p": cursor.position,
+            "l": self.list_name,
+        }
+        text = urlencode({name: part for name, part in parts.items() if part is not None})
+        encoded = b64encode(text.encode("ascii")).decode("ascii")
+        return replace_query_param(str(self.base_url), self.cursor_query_param, encoded)
+
     def paginate_queryset(
         self, queryset: Any, request: Request, view: APIView | None = None
     ) -> list[Any] | None:
         """Return the rows of the page; a cursor's position may turn out to be none only here."""
+        self.list_name = _name_of_list(request)
         try:
             return super().paginate_queryset(queryset, request, view)
         except (InvalidValue, ValueError, OverflowError, DataError) as error:
@@ -77,6 +93,11 @@ class RecentFirstPagination(StrictCursorPagination):
     ordering = ("-created_at", "-pk")
     page_size = 50
     max_page_size = 200
+
+
+def _name_of_list(request: Request) -> str:
+    """Return a short text that tells the list of a request from every other: its path, hashed."""
+    return hashlib.sha256(request.path.encode()).hexdigest()[:16]
 
 
 def _no_cursor() -> ValidationError:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from base64 import b64encode
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from rest_framework.pagination import CursorPagination as Walked
 
-from tests.factories import make_session
+from tests.access.routes import registered
+from tests.factories import make_session, make_skill
 
 pytestmark = pytest.mark.django_db
 LISTS = ["sessions", "sessions/s-1/turns", "intake", "experiences", "runs", "proposals", "skills"]
@@ -41,11 +46,65 @@ def test_a_limit_out_of_range_is_refused_with_the_range(api, name, limit):
 @pytest.mark.parametrize("name", LISTS)
 @pytest.mark.parametrize(
     "bad",
-    ["", "zzz", "AAAA", "é", cursor("x=1"), cursor("o=-1"), cursor("r=x"), cursor("p=x"), cursor("p=x&y=1")],
+    [
+        *("", "zzz", "AAAA", "é"),
+        *(cursor(text) for text in ("x=1", "o=-1", "r=x", "p=x", "p=x&y=1", "o=1", "l=x", "o=1&l=x")),
+    ],
 )
 def test_a_cursor_that_is_none_is_refused(api, name, bad):
     answer = api.get(path(name), {"user_id": "alice", "cursor": bad})
     assert (answer.status_code, answer.json()) == (400, NO_CURSOR)
+
+
+def own(name: str, text: str) -> str:
+    """Return a cursor that names its list rightly."""
+    return cursor(f"{text}&l={hashlib.sha256(path(name).encode()).hexdigest()[:16]}")
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("bad", ["o=-1", "o=x", "p=x", "r=x&p=x", "l=1", "y=1"])
+def test_a_cursor_of_the_list_with_a_bad_place_is_refused(api, name, bad):
+    answer = api.get(path(name), {"user_id": "alice", "cursor": own(name, bad)})
+    assert (answer.status_code, answer.json()) == (400, NO_CURSOR)
+
+
+def lists() -> list[str]:
+    """Return the routes of all lists that are walked by cursors."""
+    return [
+        route.path
+        for route in registered()
+        if issubclass(getattr(getattr(route.view, "cls", None), "pagination_class", None) or object, Walked)
+        and getattr(route.view, "actions", {"get": "list"}).get("get") == "list"
+        and not route.path.endswith("SKILL.md")
+    ]
+
+
+def test_a_cursor_of_one_list_is_refused_by_every_other(api, owner):
+    skill = make_skill(owner)
+    names = {"id:pk": skill.pk, "id:session_id": "s-1"}
+    paths = {"/" + re.sub(r"<([^>]+)>", lambda found: names[found[1]], route) for route in lists()}
+    assert {path(name) for name in LISTS} < paths
+    for one in paths:
+        taken = cursor(f"o=1&l={hashlib.sha256(one.encode()).hexdigest()[:16]}")
+        for other in paths:
+            more = {} if other.endswith("revisions") else {"user_id": "alice"}
+            answer = api.get(other, more | {"cursor": taken})
+            if other == one:
+                assert answer.status_code == 200
+            else:
+                assert (answer.status_code, answer.json()) == (400, NO_CURSOR)
+
+
+def test_a_cursor_of_a_sessions_turns_is_refused_by_other_lists(api, owner):
+    make_session(owner, [{"role": "user", "content": "hello"}], session_id="s-2")
+    page = api.get(path("sessions/s-1/turns"), {"user_id": "alice", "limit": 1}).json()
+    taken = parse_qs(urlsplit(page["next"]).query)["cursor"][0]
+    for name in ["sessions/s-2/turns", *LISTS]:
+        answer = api.get(path(name), {"user_id": "alice", "cursor": taken})
+        if name == "sessions/s-1/turns":
+            assert answer.status_code == 200
+        else:
+            assert (answer.status_code, answer.json()) == (400, NO_CURSOR)
 
 
 def test_the_cursors_of_a_list_lead_through_it_and_back(api):
