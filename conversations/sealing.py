@@ -10,24 +10,17 @@ import logging
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
+from conversations import statements
 from conversations.models import Session, SessionState, SessionTag
-from conversations.selectors import queued_for_session, sealable
+from conversations.selectors import idle_since, queued_for_session
 from conversations.storage import store_turns
 from mirix.tenants.models import EndUser
 from mirix.tenants.owners import Owner
 
 BATCH = 500
-SEAL = f"""
-WITH found (id) AS MATERIALIZED ({{found}})
-UPDATE "{Session._meta.db_table}" AS session SET state = %s, sealed_at = %s
-FROM found WHERE session.id = found.id
-RETURNING session.end_user_id, session.tag
-"""  # noqa: S608  (the table of the model)
-"""One statement, for every request that begins a session comes here; what is found is locked, then sealed."""
-
 logger = logging.getLogger(__name__)
 _callbacks: list[Callable[[Owner], object]] = []
 
@@ -57,14 +50,7 @@ def seal_sessions(*, owner: Owner | None = None, now: datetime | None = None, ca
 
 @transaction.atomic(savepoint=False)
 def _seal_batch(owner: Owner | None, now: datetime, carefully: bool) -> int:
-    due = sealable(now=now)
-    if owner is not None:
-        due = due.for_owner(owner)
-    locked = due.select_for_update(skip_locked=True, no_key=True, of=("self",)).order_by("pk")
-    found, parameters = locked.values("pk")[:BATCH].query.sql_with_params()
-    with connection.cursor() as cursor:
-        cursor.execute(SEAL.format(found=found), [*parameters, SessionState.SEALED, now])
-        sealed = cursor.fetchall()
+    sealed = statements.seal(owner=owner, now=now, idle_since=idle_since(now=now), limit=BATCH)
     # Conversations teach nothing and are not told.
     taught = {end_user_id for end_user_id, tag in sealed if tag == SessionTag.TASK}
     if owner is not None and taught:

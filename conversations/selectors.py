@@ -96,18 +96,23 @@ def left_behind(records: QuerySet[IntakeRecord]) -> QuerySet[IntakeRecord]:
     return records.filter(body__isnull=False).exclude(state=IntakeState.STORED)
 
 
+def idle_since(*, now: datetime) -> datetime | None:
+    """Return when the last turn of an idle session came at the latest; None where none counts as idle."""
+    minutes = settings.MIRIX_SESSION_IDLE_MINUTES
+    return now - timedelta(minutes=minutes) if minutes > 0 else None
+
+
 def sealable(*, now: datetime | None = None) -> OwnedQuerySet:
     """Return open sessions that are complete: idle for long enough, or followed by a newer one.
 
     Newer means: another session of the owner began after this one's last turn. For a session that was
     never re-opened this is the plain rule “a newer session exists”, since turns that come after the newer
-    one began re-open it.
+    one began re-open it. `conversations.statements` seals by the same rule.
     """
     newer = Session.objects.filter(end_user=OuterRef("end_user"), first_turn_at__gt=OuterRef("last_turn_at"))
     complete = Q(Exists(newer))
-    if settings.MIRIX_SESSION_IDLE_MINUTES > 0:
-        idle_since = (now or timezone.now()) - timedelta(minutes=settings.MIRIX_SESSION_IDLE_MINUTES)
-        complete |= Q(last_turn_at__lt=idle_since)
+    if since := idle_since(now=now or timezone.now()):
+        complete |= Q(last_turn_at__lt=since)
     return Session.objects.filter(complete, state=SessionState.OPEN)
 
 

@@ -7,7 +7,6 @@ whether one of them dies half-way.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,15 +14,16 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
+from conversations import statements
 from conversations.account import indexes_of, spans
 from conversations.extraction import Extraction, Skipped, Turn, extract
 from conversations.extraction.hashing import chain
 from conversations.history import HistoryMismatch, new_turns, without_known_ids
 from conversations.models import (
-    ConversationMessage,
     IntakeRecord,
     IntakeState,
     Session,
@@ -32,15 +32,8 @@ from conversations.models import (
     TurnRole,
 )
 from conversations.selectors import queued_before, turns_of
-from mirix.tenants import scope
 from mirix.text import clean_text, truncate
 
-COLUMNS = (
-    *("organization_id", "end_user_id", "created_at", "client_id", "session_id", "intake_id", "seq", "role"),
-    *("content", "content_hash", "tool_calls", "tool_name", "tool_call_id", "is_error", "truncated"),
-    *("message_id", "part", "occurred_at"),
-)
-COPY = f'COPY "{ConversationMessage._meta.db_table}" ({", ".join(COLUMNS)}) FROM STDIN'
 CHANGED = (
     *("filter_tags", "tag", "last_seq", "turn_count", "history_hash", "first_turn_at", "last_turn_at"),
     *(
@@ -54,18 +47,6 @@ CHANGED = (
         "last_error",
     ),
 )
-SESSION_COLUMNS = [str(field.column) for field in Session._meta.concrete_fields]
-LOCK_SESSION = f"""
-INSERT INTO "{Session._meta.db_table}" AS known ({", ".join(SESSION_COLUMNS)})
-VALUES ({", ".join(["%s"] * len(SESSION_COLUMNS))})
-ON CONFLICT (organization_id, end_user_id, session_id) DO UPDATE SET turn_count = known.turn_count
-RETURNING *, EXISTS (
-    SELECT FROM "{IntakeRecord._meta.db_table}" AS intake
-    WHERE intake.organization_id = known.organization_id AND intake.end_user_id = known.end_user_id
-    AND intake.session_id = known.session_id AND intake.state = '{IntakeState.QUEUED}'
-) AS has_waiting
-"""  # noqa: S608  (names of the models)
-"""Makes the session or locks the one that is there, and looks whether requests wait for it; at once."""
 MAX_ERROR_CHARS = 2_000
 MESSAGES_WITH_CALLS = 50
 ID_TAKEN = "its id is that of another message of the session, which is kept"
@@ -89,8 +70,8 @@ def store_turns(*, record: IntakeRecord, messages: list[Any] | None = None) -> S
     the body, and not raised, unless it is the database's passing trouble (`is_transient`): then it may be
     tried again.
     """
-    session = _lock_session(record)
-    if vars(session)["has_waiting"]:
+    session, has_waiting = _lock_session(record)
+    if has_waiting:
         for earlier in queued_before(record=record):
             _store_or_fail(earlier, session)
     if messages is not None:
@@ -106,19 +87,15 @@ def store_turns(*, record: IntakeRecord, messages: list[Any] | None = None) -> S
     return session
 
 
-def _lock_session(record: IntakeRecord) -> Session:
-    """Return the locked session of a request; a new one is made, and waited for when two make it at once."""
-    scope.require(record.organization_id)
+def _lock_session(record: IntakeRecord) -> tuple[Session, bool]:
+    """Return the locked session of a request, made where there is none, and whether requests wait for it."""
     new = Session(
         organization_id=record.organization_id,
         end_user_id=record.end_user_id,
         session_id=record.session_id,
         tag=record.session_tag or SessionTag.TASK,
     )
-    fields = Session._meta.concrete_fields
-    values = [field.get_db_prep_save(field.pre_save(new, add=True), connection) for field in fields]
-    sessions = Session.objects.unscoped("the statement names the organization, which is looked at above")
-    return sessions.raw(LOCK_SESSION, values)[0]
+    return statements.lock_session(new)
 
 
 def _store_or_fail(record: IntakeRecord, session: Session) -> None:
@@ -147,20 +124,21 @@ def fail(*, record: IntakeRecord, messages: list[Any], error: Exception) -> None
     record.state = IntakeState.FAILED
     record.error = truncate(clean_text(reason), MAX_ERROR_CHARS)[0]
     record.body = {"messages": messages}
-    _write(record, "state", "error", "body")
+    with statements.sent_together() as cursor:
+        _write(cursor, record, "state", "error", "body")
     if not isinstance(error, HistoryMismatch):
         logger.error("storing the turns of %s failed", record.pk, exc_info=error)
 
 
-def _write(record: IntakeRecord, *fields: str) -> None:
-    """Save fields of a request, or the whole row of one that is just being accepted.
+def _write(cursor: CursorWrapper, record: IntakeRecord, *fields: str) -> None:
+    """Write fields of a request, or the whole row of one that is just being accepted.
 
     Its turns point at it by then, which the database checks where the transaction ends.
     """
     if record._state.adding:
-        record.save(force_insert=True)
+        statements.insert(cursor, record)
     else:
-        record.save(update_fields=fields)
+        statements.update(cursor, record, fields)
 
 
 def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
@@ -169,7 +147,7 @@ def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
         extraction = _not_yet_read(record, extraction)
     turns, clashing = _new_turns(extraction, record, session)
     extraction = _less(extraction, clashing - _before(record.report, "unread_at"))
-    _insert(_rows(turns, record, session), record.organization_id)
+    rows = _rows(turns, session)
     _update_session(session, record, turns)
     unread = _unread(record, extraction, turns, clashing, session)
     record.report = _report(record, extraction, turns, unread)
@@ -178,7 +156,10 @@ def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
     record.body = {"messages": messages} if unreadable else None
     record.error = ""
     record.stored_at = timezone.now()
-    _write(record, "report", "state", "body", "error", "stored_at")
+    with statements.sent_together() as cursor:
+        statements.insert_turns(cursor, rows, record=record, session=session)
+        statements.update(cursor, session, CHANGED)
+        _write(cursor, record, "report", "state", "body", "error", "stored_at")
 
 
 def _extract(messages: list[Any], session: Session) -> Extraction:
@@ -297,46 +278,12 @@ def _partly_stored(record: IntakeRecord, session: Session) -> dict[int, list[Tur
     }
 
 
-def _rows(turns: Sequence[Turn], record: IntakeRecord, session: Session) -> list[tuple[Any, ...]]:
-    """Return the turns as rows of `COLUMNS`."""
-    now = timezone.now()
+def _rows(turns: Sequence[Turn], session: Session) -> list[dict[str, Any]]:
+    """Return the turns as what each of them has of its own (`statements.OF_TURN`)."""
     return [
-        (
-            record.organization_id,
-            record.end_user_id,
-            now,
-            record.client_id,
-            session.pk,
-            record.pk,
-            seq,
-            turn.role,
-            turn.content,
-            turn.content_hash,
-            json.dumps(turn.tool_calls),
-            turn.tool_name,
-            turn.tool_call_id,
-            turn.is_error,
-            turn.truncated,
-            turn.message_id,
-            turn.part,
-            record.occurred_at,
-        )
+        {"seq": seq} | {name: value for name, value in vars(turn).items() if name != "index"}
         for seq, turn in enumerate(turns, start=session.last_seq + 1)
     ]
-
-
-def _insert(rows: Sequence[tuple[Any, ...]], organization_id: str) -> None:
-    """Insert turns by COPY, in half the time of the fastest INSERT; constraints hold all the same."""
-    scope.require(organization_id)
-    if not rows:
-        return
-    with (
-        connection.wrap_database_errors,
-        connection.cursor() as cursor,
-        cursor.copy(COPY) as copy,
-    ):
-        for row in rows:
-            copy.write_row(row)
 
 
 def _update_session(session: Session, record: IntakeRecord, turns: Sequence[Turn]) -> None:
@@ -353,7 +300,6 @@ def _update_session(session: Session, record: IntakeRecord, turns: Sequence[Turn
         session.emptied_at = None
         if session.state != SessionState.OPEN:
             _reopen(session)
-    session.save(update_fields=CHANGED)
 
 
 def _reopen(session: Session) -> None:

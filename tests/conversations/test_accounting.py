@@ -89,10 +89,10 @@ class TestLedger:
         replay(record=record)
         assert contents() == ["hello", "hi"]
 
-    def test_what_the_database_refuses_while_rows_are_copied_is_written_down(self, send, monkeypatch):
+    def test_what_the_database_refuses_while_rows_are_inserted_is_written_down(self, send, monkeypatch):
         rows = storage._rows
         monkeypatch.setattr(
-            storage, "_rows", lambda *args: [(*row[:6], "no number", *row[7:]) for row in rows(*args)]
+            storage, "_rows", lambda *args: [row | {"seq": "no number"} for row in rows(*args)]
         )
         record = send(HELLO)
         assert (record.state, record.body) == ("failed", {"messages": [HELLO]})

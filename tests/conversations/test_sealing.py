@@ -12,7 +12,7 @@ from conversations.envelope import checked
 from conversations.intake import accept, store_queued
 from conversations.models import IntakeRecord, Session
 from conversations.sealing import close_session, on_sealed, seal_sessions
-from conversations.selectors import distillable_sessions
+from conversations.selectors import distillable_sessions, sealable
 from tests.factories import make_owner, make_session
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -153,6 +153,30 @@ class TestByIdleness:
         for _ in range(5):
             make_session(owner, TURNS, state="open", first_turn_at=NOON, last_turn_at=NOON)
         assert seal_sessions(now=NOON + timedelta(days=1)) == 5
+
+
+class TestOneRule:
+    """What a run counts on to be sealed (`sealable`) is what is sealed."""
+
+    @pytest.mark.parametrize("idle_minutes", [0, 30])
+    def test_those_that_are_sealable_are_sealed(self, owner, stranger, settings, idle_minutes):
+        settings.MIRIX_SESSION_IDLE_MINUTES = idle_minutes
+        minutes = [-90, -40, -20, -1]
+        spans = [(first, last) for first in minutes for last in minutes if first <= last]
+        for whose in (owner, stranger, make_owner(owner.organization)):
+            for first, last in spans[:: 1 if whose == owner else 3]:
+                times = {"first_turn_at": first, "last_turn_at": last}
+                times = {name: NOON + timedelta(minutes=shift) for name, shift in times.items()}
+                for state in ("open", "sealed", "dead"):
+                    make_session(whose, TURNS, state=state, **times)
+            make_session(whose, state="open")  # without a turn, as one that is just being made
+        of_owner = set(sealable(now=NOON).for_owner(owner).values_list("pk", flat=True))
+        of_all = set(sealable(now=NOON).values_list("pk", flat=True))
+        assert 0 < len(of_owner) < len(of_all)
+        assert seal_sessions(owner=owner, now=NOON) == len(of_owner)
+        assert set(Session.objects.filter(sealed_at=NOON).values_list("pk", flat=True)) == of_owner
+        assert seal_sessions(now=NOON) == len(of_all - of_owner)
+        assert set(Session.objects.filter(sealed_at=NOON).values_list("pk", flat=True)) == of_all
 
 
 class TestClosing:

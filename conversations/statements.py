@@ -1,0 +1,193 @@
+"""What every request that stores turns asks of the database, in SQL, which Django would build anew each time.
+
+The texts hold names of models and columns, and are made once; values are always parameters. Each statement is
+about rows of one organization, and looks first whether the request may see it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.backends.utils import CursorWrapper
+from django.db.models import Model
+from django.utils import timezone
+
+from conversations.models import ConversationMessage, IntakeRecord, IntakeState, Session, SessionState
+from mirix.tenants import scope
+from mirix.tenants.owners import Owner
+
+OF_REQUEST = (
+    "organization_id",
+    "end_user_id",
+    "created_at",
+    "client_id",
+    "session_id",
+    "intake_id",
+    "occurred_at",
+)
+"""The columns in which the turns of a request are alike."""
+OF_TURN = {
+    "seq": "integer",
+    "role": "text",
+    "content": "text",
+    "content_hash": "text",
+    "tool_calls": "jsonb",
+    "tool_name": "text",
+    "tool_call_id": "text",
+    "is_error": "boolean",
+    "truncated": "boolean",
+    "message_id": "text",
+    "part": "integer",
+}
+"""The columns that each turn has of its own, with their types."""
+TURNS_AT_ONCE = 500
+"""How many turns are sent in one statement, so that a long request is not held in memory several times."""
+
+INSERT_TURNS = f"""
+INSERT INTO "{ConversationMessage._meta.db_table}" ({", ".join([*OF_REQUEST, *OF_TURN])})
+SELECT {", ".join(["%s"] * len(OF_REQUEST))}, {", ".join(OF_TURN)}
+FROM json_to_recordset(%s) AS turn ({", ".join(f"{name} {kind}" for name, kind in OF_TURN.items())})
+"""  # noqa: S608  (names of the model)
+
+
+SEAL = f"""
+WITH due AS MATERIALIZED (
+    SELECT known.id FROM "{Session._meta.db_table}" AS known
+    WHERE known.state = '{SessionState.OPEN}' AND {{whose}}
+    AND (known.last_turn_at < %(idle_since)s OR EXISTS (
+        SELECT FROM "{Session._meta.db_table}" AS newer
+        WHERE newer.end_user_id = known.end_user_id AND newer.first_turn_at > known.last_turn_at
+    ))
+    ORDER BY known.id LIMIT %(limit)s
+    FOR NO KEY UPDATE OF known SKIP LOCKED
+)
+UPDATE "{Session._meta.db_table}" AS known SET state = '{SessionState.SEALED}', sealed_at = %(now)s
+FROM due WHERE known.id = due.id
+RETURNING known.end_user_id, known.tag
+"""  # noqa: S608  (names of the model)
+"""The rule is that of `selectors.sealable`. What is due is locked, then sealed."""
+OF_OWNER = "known.organization_id = %(organization)s AND known.end_user_id = %(end_user)s"
+
+
+@contextmanager
+def sent_together() -> Iterator[CursorWrapper]:
+    """Yield a cursor whose statements are sent without waiting for the answer to each.
+
+    At the end of the block all are through, and the answer to the last can be read; or the first that failed
+    raises its error.
+    """
+    cursor = connection.cursor()
+    with connection.wrap_database_errors, connection.connection.pipeline():
+        yield cursor
+
+
+def lock_session(new: Session) -> tuple[Session, bool]:
+    """Insert a session, or lock the one that is there; return it, and whether requests wait for it.
+
+    Where two make it at once, the second waits for the first.
+    """
+    scope.require(new.organization_id)
+    with sent_together() as cursor:  # with the BEGIN before it
+        cursor.execute(_lock_text(), _values(new, _fields(Session)))
+    *values, has_waiting = cursor.fetchone()
+    return _loaded(values), has_waiting
+
+
+def insert_turns(
+    cursor: CursorWrapper, turns: Sequence[dict[str, Any]], *, record: IntakeRecord, session: Session
+) -> None:
+    """Insert the turns of a request, each by its own columns."""
+    scope.require(record.organization_id)
+    alike = (
+        *(record.organization_id, record.end_user_id, timezone.now()),
+        *(record.client_id, session.pk, record.pk, record.occurred_at),
+    )
+    for start in range(0, len(turns), TURNS_AT_ONCE):
+        part = json.dumps(turns[start : start + TURNS_AT_ONCE], ensure_ascii=False)
+        cursor.execute(INSERT_TURNS, [*alike, part])
+
+
+def insert(cursor: CursorWrapper, row: IntakeRecord) -> None:
+    """Insert a new row, as `save` would."""
+    scope.require(row.organization_id)
+    cursor.execute(_insert_text(type(row)), _values(row, _fields(type(row))))
+    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+
+
+def update(cursor: CursorWrapper, row: IntakeRecord | Session, names: tuple[str, ...]) -> None:
+    """Write fields of a row, as `save` would."""
+    scope.require(row.organization_id)
+    cursor.execute(_update_text(type(row), names), [*_values(row, _fields(type(row), names)), row.pk])
+
+
+def seal(
+    *, owner: Owner | None, now: datetime, idle_since: datetime | None, limit: int
+) -> list[tuple[str, str]]:
+    """Seal what is complete of one owner or, outside of requests, of all; return end user and tag of each."""
+    values: dict[str, Any] = {"now": now, "idle_since": idle_since, "limit": limit}
+    if owner is not None:
+        scope.require(owner.organization.pk)
+        values |= {"organization": owner.organization.pk, "end_user": owner.end_user.pk}
+    elif scope.is_in_request():
+        raise scope.UnscopedQuery("Sealing the sessions of all owners inside a request.")
+    with connection.cursor() as cursor:
+        cursor.execute(SEAL.format(whose=OF_OWNER if owner else "TRUE"), values)
+        return cursor.fetchall()
+
+
+@cache
+def _insert_text(model: type[Model]) -> str:
+    columns = [field.column for field in _fields(model)]
+    values = ", ".join(["%s"] * len(columns))
+    table = f'"{model._meta.db_table}" AS known'
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608  (names of the model)
+
+
+@cache
+def _lock_text() -> str:
+    columns = ", ".join(f"known.{field.column}" for field in _fields(Session))
+    return f"""
+        {_insert_text(Session)}
+        ON CONFLICT (organization_id, end_user_id, session_id) DO UPDATE SET turn_count = known.turn_count
+        RETURNING {columns}, EXISTS (
+            SELECT FROM "{IntakeRecord._meta.db_table}" AS intake
+            WHERE intake.organization_id = known.organization_id AND intake.end_user_id = known.end_user_id
+            AND intake.session_id = known.session_id AND intake.state = '{IntakeState.QUEUED}'
+        )
+    """
+
+
+@cache
+def _update_text(model: type[Model], names: tuple[str, ...]) -> str:
+    changes = ", ".join(f"{field.column} = %s" for field in _fields(model, names))
+    return f'UPDATE "{model._meta.db_table}" SET {changes} WHERE id = %s'  # noqa: S608  (names of the model)
+
+
+@cache
+def _fields(model: type[Model], names: tuple[str, ...] = ()) -> list[Any]:
+    return [field for field in model._meta.concrete_fields if not names or field.name in names]
+
+
+def _values(row: Model, fields: list[Any]) -> list[Any]:
+    """Return what stands in fields of a row, as the database takes it."""
+    adding = row._state.adding
+    return [field.get_db_prep_save(field.pre_save(row, add=adding), connection) for field in fields]
+
+
+def _loaded(values: Sequence[Any]) -> Session:
+    """Return the session whose row was read."""
+    fields = _fields(Session)
+    read = [_converted(field, value) for field, value in zip(fields, values, strict=True)]
+    return Session.from_db(DEFAULT_DB_ALIAS, [field.attname for field in fields], read)
+
+
+def _converted(field: Any, value: Any) -> Any:
+    for convert in field.get_db_converters(connection):
+        value = convert(value, None, connection)
+    return value
