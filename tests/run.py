@@ -49,7 +49,11 @@ LANES: dict[str, dict[str, tuple[str, ...]]] = {
     "unit": {"tests": (*TESTS, "-n", "2", "-m", "not processes and not commits and not soak")},
     "soak": {"soak tests": (*TESTS, "-m", "soak")},
 }
-PROGRAMS = {"redis-server": ("redis-server",), "chromium": ("chromium", "chromium-browser", "google-chrome")}
+PROGRAMS = {
+    "redis-server": ("redis-server",),
+    "curl": ("curl",),
+    "chromium": ("chromium", "chromium-browser", "google-chrome"),
+}
 NOTHING_COLLECTED = 5
 
 
