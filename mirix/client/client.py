@@ -131,7 +131,7 @@ class Mirix:
         Raises `NotFound` when the end user has no such session.
         """
         path = f"/v1/sessions/{_segment(session_id)}/close"
-        call = Call(method="POST", path=path, body=_given(user_id=user_id))
+        call = Call(method="POST", path=path, body=json_bytes(_given(user_id=user_id)))
         return self._transport.send(call)
 
     def auto_dream(
@@ -158,7 +158,7 @@ class Mirix:
             method="POST",
             path="/memory/auto_dream",
             query=_query(wait=wait),
-            body=body,
+            body=json_bytes(body),
             repeatable=bool(dry_run),
             patience=max(waits, 0),
         )
@@ -261,7 +261,7 @@ class Mirix:
         call = Call(
             method="POST",
             path=path,
-            body={"messages": list(messages), **_given(**envelope)},
+            body=json_bytes({"messages": list(messages), **_given(**envelope)}),
             headers={"Idempotency-Key": key},
         )
         return self._transport.send(call)

@@ -18,13 +18,15 @@ from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from time import monotonic, sleep
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from mirix.client.errors import MirixError, Unreachable, error_of
 
 logger = logging.getLogger("mirix.client")
 CHUNK = 65_536
 FIRST_PAUSE_SECONDS, LONGEST_BACKOFF_SECONDS = 0.5, 8.0
+GOOD = frozenset({200, 201, 202})
+MOVED = frozenset({301, 302, 303, 307, 308})
 REFUSED = frozenset({429, 503})
 """The server says that it did nothing, and to come again."""
 LOST = frozenset({502, 504})
@@ -46,9 +48,9 @@ class Key:
         """Return the key itself, to be sent."""
         return self._text
 
-    def hide(self, text: str) -> str:
-        """Return a text without the key, should somebody have sent it back."""
-        return text.replace(self._text, "…")
+    def hide(self, body: bytes) -> bytes:
+        """Return an answer without the key, should somebody have sent it back."""
+        return body.replace(self._text.encode(), "…".encode())
 
 
 def is_header(text: str) -> bool:
@@ -63,7 +65,8 @@ class Call:
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
-    body: Any = None
+    body: bytes | None = None
+    """JSON."""
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = True
     patience: float = 0.0
@@ -82,7 +85,8 @@ class Transport:
         if parts.username is not None or parts.password is not None:
             raise ValueError("base_url may hold no name or password.")
         self.base_url = base_url.rstrip("/")
-        self._host, self._port, self._root = parts.hostname, parts.port, parts.path.rstrip("/")
+        self._host, self._port = parts.hostname, parts.port
+        self._root = quote(parts.path.rstrip("/"), safe="/%")
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._key = key
         self._timeout, self._retries, self._longest_pause = timeout, retries, longest_pause
@@ -104,8 +108,8 @@ class Transport:
 
     def close(self) -> None:
         """Close the connections that are kept."""
-        while self._idle:
-            self._idle.pop().close()
+        while connection := self._pop():
+            connection.close()
 
     def _pause(self, call: Call, error: MirixError, tries: int) -> float | None:
         """Return the seconds before the next try, None where there shall be none."""
@@ -119,7 +123,8 @@ class Transport:
     def _try(self, call: Call) -> Any:
         seconds = self._timeout + call.patience
         deadline = monotonic() + seconds
-        connection = self._connection(seconds)
+        # Of a kept connection nobody knows whether it lives: what cannot be repeated gets a new one.
+        connection = (call.repeatable and self._kept(seconds)) or self._connected(seconds)
         whole = False
         try:
             response = self._ask(connection, call)
@@ -127,24 +132,37 @@ class Transport:
             whole = not response.will_close
         except (OSError, http.client.HTTPException) as error:
             reason = f"no answer within {seconds:g} s" if isinstance(error, TimeoutError) else _reason(error)
-            raise Unreachable(f"{self.base_url} did not answer: {reason}") from error
+            # Without its traceback, whose frames hold the headers.
+            raise Unreachable(f"{self.base_url} did not answer: {reason}") from error.with_traceback(None)
         finally:
             if whole:
                 self._idle.append(connection)
             else:
                 connection.close()
-        return self._answer(response, body)
+        if response.status in GOOD and isinstance(answer := _json(body), dict):
+            return answer
+        body = self._key.hide(body)
+        raise _error(response, body)
 
-    def _connection(self, seconds: float) -> http.client.HTTPConnection:
-        """Return a connection that was kept and still lives, else a new one."""
+    def _kept(self, seconds: float) -> http.client.HTTPConnection | None:
+        """Return a connection that was kept and has not ended, if there is one."""
         if self._process != os.getpid():  # after a fork they are the parent's
             self._process, self._idle = os.getpid(), deque()
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.sock is not None and not _readable(connection):
+        while connection := self._pop():
+            if not has_ended(connection):
                 connection.sock.settimeout(seconds)
                 return connection
             connection.close()
+        return None
+
+    def _pop(self) -> http.client.HTTPConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:  # asked for, and not looked whether it is empty, as other threads take from it
+            return None
+
+    def _connected(self, seconds: float) -> http.client.HTTPConnection:
+        """Return a new connection."""
         connection = (
             http.client.HTTPSConnection(self._host, self._port, timeout=seconds, context=self._tls)
             if self._tls
@@ -159,34 +177,25 @@ class Transport:
 
     def _ask(self, connection: http.client.HTTPConnection, call: Call) -> http.client.HTTPResponse:
         target = self._root + call.path + (f"?{urlencode(call.query)}" if call.query else "")
-        body = None if call.body is None else json_bytes(call.body)
         headers = {"Accept": "application/json", **call.headers}
-        if body is not None:
+        if call.body is not None:
             headers["Content-Type"] = "application/json"
         # Whoever refuses a request may answer before it has read all of it.
         with suppress(BrokenPipeError, ConnectionResetError):
-            connection.request(call.method, target, body, headers | {"X-API-Key": self._key.reveal()})
+            connection.request(call.method, target, call.body, headers | {"X-API-Key": self._key.reveal()})
         return connection.getresponse()
 
-    def _answer(self, response: http.client.HTTPResponse, body: bytes) -> Any:
-        """Return the JSON object of a good answer; raises the error of any other."""
-        try:
-            answer = json.loads(body)
-        except (ValueError, RecursionError):
-            answer = None
-        if response.status in {200, 201, 202} and isinstance(answer, dict):
-            return answer
-        place = response.getheader("Location")
-        aside = f"redirected to {place}" if place else f"not an answer of mirix: {_plain(body)}"
-        said = self._key.hide(f"{response.reason}; {aside}")
-        if isinstance(answer, dict):
-            answer = json.loads(self._key.hide(json.dumps(answer)))
-        raise error_of(
-            status=response.status,
-            body=answer,
-            otherwise=said,
-            retry_after=_seconds(response.getheader("Retry-After")),
-        )
+
+def _error(response: http.client.HTTPResponse, body: bytes) -> MirixError:
+    """Return the error that an answer means."""
+    is_moved = response.status in MOVED
+    aside = "the server has another address" if is_moved else f"not an answer of mirix: {_plain(body)}"
+    return error_of(
+        status=response.status,
+        body=_json(body),
+        otherwise=f"{response.reason}; {aside}",
+        retry_after=_seconds(response.getheader("Retry-After")),
+    )
 
 
 def _worth_another(call: Call, error: MirixError) -> bool:
@@ -232,8 +241,10 @@ def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
     return b"".join(parts)
 
 
-def _readable(connection: http.client.HTTPConnection) -> bool:
-    """Return whether something waits on an idle connection: its end, as nobody was asked anything."""
+def has_ended(connection: http.client.HTTPConnection) -> bool:
+    """Return whether an idle connection has something to read: its end, as nothing was asked."""
+    if connection.sock is None:
+        return True
     with selectors.DefaultSelector() as selector:
         selector.register(connection.sock, selectors.EVENT_READ)
         return bool(selector.select(0))
@@ -241,6 +252,14 @@ def _readable(connection: http.client.HTTPConnection) -> bool:
 
 def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _json(body: bytes) -> Any:
+    """Return the JSON of an answer, None where it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _plain(body: bytes) -> str:

@@ -20,6 +20,8 @@ class Answer:
     before: Callable[[], object] | None = None
     dead: bool = False
     """End the connection without a word."""
+    last: bool = False
+    """End the connection after the answer, without saying so."""
 
 
 def said(body: Any, status: int = 200, **headers: str) -> Answer:
@@ -81,6 +83,7 @@ def scripted() -> Iterator[Scripted]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(answer.body)
+            self.close_connection |= answer.last
 
         do_GET = do_POST = handle_one
 

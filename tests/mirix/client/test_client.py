@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import http.client
 import json
 import logging
 import os
 import pickle
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -20,6 +22,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mirix import client as package
 from mirix.client import (
@@ -37,7 +41,9 @@ from mirix.client import (
     transport,
 )
 from mirix.client import client as calls
+from mirix.client.errors import error_of
 from tests.mirix.client.scripted import Answer, Scripted, said, scripted
+from tests.processes import eventually
 
 KEY = "mirix_0123456789abcdef"
 MESSAGES = [{"role": "user", "content": "Refund order 4711."}]
@@ -171,9 +177,9 @@ def test_ids_stay_within_their_place_in_the_path(mirix: Mirix, server: Scripted)
 
 
 def test_the_server_may_lie_below_a_path(server: Scripted):
-    with Mirix(f"{server.url}/memory-server/", KEY) as mirix:
+    with Mirix(f"{server.url}/büro/%20/", KEY) as mirix:
         mirix.search("x")
-    assert server.asked[-1].target == "/memory-server/memory/search?query=x"
+    assert server.asked[-1].target == "/b%C3%BCro/%20/memory/search?query=x"
 
 
 def test_any_text_arrives_as_json_can_carry_it(mirix: Mirix, server: Scripted):
@@ -231,18 +237,23 @@ def test_a_connection_is_kept_between_calls(mirix: Mirix, server: Scripted):
     assert len({asked.connection for asked in server.asked}) == 1
 
 
+@pytest.mark.parametrize("answer", [Answer(headers={"Connection": "close"}), Answer(last=True)])
 def test_a_connection_that_ended_meanwhile_is_replaced_without_a_retry(
-    mirix: Mirix, server: Scripted, pauses: list[float]
+    mirix: Mirix, server: Scripted, pauses: list[float], answer: Answer
 ):
-    server.answer(Answer(headers={"Connection": "close"}))
+    server.answer(answer)
     mirix.search("x")
-    server.answer(Answer())
+    for kept in mirix._transport._idle:
+        eventually(lambda kept=kept: transport.has_ended(kept))
     mirix.search("x")
-    (kept,) = mirix._transport._idle
-    kept.sock.shutdown(socket.SHUT_RDWR)
-    mirix.search("x")
-    assert len({asked.connection for asked in server.asked}) == 3
+    assert len({asked.connection for asked in server.asked}) == 2
     assert pauses == []
+
+
+def test_what_cannot_be_repeated_gets_a_connection_of_its_own(mirix: Mirix, server: Scripted):
+    mirix.search("x")
+    mirix.auto_dream()
+    assert len({asked.connection for asked in server.asked}) == 2
 
 
 def test_threads_may_share_a_client(mirix: Mirix, server: Scripted):
@@ -343,9 +354,26 @@ def test_what_is_not_mirix_is_said_in_its_own_words(
     assert len(raised.value.detail) <= 500
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(status=st.integers(300, 599), body=JSON, page=st.binary(), retry_after=st.none() | st.text())
+def test_whatever_is_answered_becomes_an_error(status: int, body: Any, page: bytes, retry_after: str | None):
+    seconds = transport._seconds(retry_after)
+    assert seconds is None or seconds >= 0
+    error = error_of(status=status, body=body, otherwise=transport._plain(page), retry_after=seconds)
+    assert isinstance(error, MirixError)
+    assert error.detail
+    assert str(error).startswith(f"{status}: ")
+
+
 def test_a_redirect_is_told_and_not_followed(mirix: Mirix, server: Scripted):
     server.answer(Answer(301, b"", {"Location": "https://elsewhere.example/"}))
-    with pytest.raises(MirixError, match=r"redirected to https://elsewhere\.example/") as raised:
+    with pytest.raises(MirixError, match="another address") as raised:
         mirix.search("x")
     assert (raised.value.status, len(server.asked)) == (301, 1)
 
@@ -438,6 +466,24 @@ def test_a_server_that_is_down_is_unreachable(pauses: list[float]):
     assert (raised.value.status, raised.value.sent, len(pauses)) == (None, False, 2)
 
 
+def test_a_server_without_tls_is_unreachable_by_https(server: Scripted, pauses: list[float]):
+    url = server.url.replace("http:", "https:")
+    with Mirix(url, KEY) as mirix, pytest.raises(Unreachable, match="cannot be reached") as raised:
+        mirix.search("x")
+    assert not raised.value.sent
+    assert server.asked == []
+
+
+def test_a_certificate_that_is_wrong_stays_wrong(pauses: list[float], monkeypatch):
+    def connect(_: object) -> None:
+        raise ssl.SSLCertVerificationError("self-signed certificate")
+
+    monkeypatch.setattr(http.client.HTTPSConnection, "connect", connect)
+    with Mirix("https://mirix.example.com", KEY) as mirix, pytest.raises(Unreachable, match="self-signed"):
+        mirix.search("x")
+    assert pauses == []
+
+
 def test_a_server_that_is_silent_is_unreachable(server: Scripted):
     over = threading.Event()
     server.answer(Answer(before=lambda: over.wait(30)))
@@ -468,9 +514,10 @@ def test_half_an_answer_is_none(mirix: Mirix, server: Scripted):
 
 def test_the_wait_for_a_dream_comes_on_top_of_the_timeout(mirix: Mirix, server: Scripted, monkeypatch):
     seconds: list[float] = []
-    connection = transport.Transport._connection
+    connected = transport.Transport._connected
+    monkeypatch.setattr(transport.Transport, "_kept", lambda self, left: None)
     monkeypatch.setattr(
-        transport.Transport, "_connection", lambda self, left: seconds.append(left) or connection(self, left)
+        transport.Transport, "_connected", lambda self, left: seconds.append(left) or connected(self, left)
     )
     mirix.auto_dream()
     mirix.auto_dream(wait=0)
@@ -491,11 +538,18 @@ def test_a_run_is_looked_at_until_it_has_ended(mirix: Mirix, server: Scripted, p
 # The key
 
 
-def everything_said(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+def everything_said(mirix: Mirix) -> str:
+    """What is known of an error: its traceback with the variables of every frame, as reporters send it."""
+    with pytest.raises(MirixError) as raised:
+        mirix.search("x")
+    shown = traceback.TracebackException.from_exception(raised.value, capture_locals=True)
+    return "".join(shown.format()) + repr(raised.value) + repr(vars(raised.value))
 
 
-def test_the_key_is_in_no_text(server: Scripted, caplog):
+def test_the_key_is_in_no_text(server: Scripted, caplog, monkeypatch):
+    def broken(*_: object) -> None:
+        raise OSError("the cable")
+
     caplog.set_level(logging.DEBUG)
     mirix = Mirix(server.url, KEY, retries=1)
     texts = [repr(mirix), str(mirix), repr(vars(mirix)), repr(vars(mirix._transport))]
@@ -508,20 +562,20 @@ def test_the_key_is_in_no_text(server: Scripted, caplog):
         Answer(dead=True),
     ):
         server.answer(answer)
-        with pytest.raises(MirixError) as raised:
-            mirix.search("x")
-        texts.append(everything_said(raised.value))
+        texts.append(everything_said(mirix))
+    monkeypatch.setattr(http.client.HTTPConnection, "send", broken)
+    texts.append(everything_said(mirix))
     mirix.close()
     texts.append(caplog.text)
     assert "again in" in caplog.text
-    assert not [text for text in texts if KEY in text]
+    assert [text[text.index(KEY) - 200 :][:400] for text in texts if KEY in text] == []
 
 
 @pytest.mark.parametrize("key", ["", " ", f"{KEY}\n", f"{KEY}\r\nX: y", "schlüssel-0123", f"{KEY}\x00"])
 def test_a_key_that_is_none_is_refused_without_being_shown(key: str):
     with pytest.raises(ValueError, match="API key") as raised:
         Mirix("http://127.0.0.1:8531", key)
-    assert KEY not in everything_said(raised.value)
+    assert not key.strip() or key.strip() not in str(raised.value)
 
 
 def test_a_key_of_idempotency_is_one_line(mirix: Mirix, server: Scripted):
