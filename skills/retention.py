@@ -1,5 +1,7 @@
 """What retention has to know of what was learned: evidence waits for its proposal, and outlives its turn.
 
+And what goes after its time here: what distillers answered, and the log of searches.
+
 Registered with `conversations.retention`, which knows nothing of skills.
 """
 
@@ -15,7 +17,7 @@ from conversations.models import ConversationMessage, Session
 from conversations.pruning import error_without_details
 from conversations.retention import Interest, Scope, Step, register_interest, register_step
 from mirix.tenants.querysets import OwnedQuerySet
-from skills.models import DistillationAttempt, RevisionState, SkillExperience, Verdict
+from skills.models import DistillationAttempt, RevisionState, SearchEvent, SkillExperience, Verdict
 
 ROWS_A_BATCH = 500
 DROPPED = "the details were dropped after their time"
@@ -92,6 +94,23 @@ def _forget_last_errors(sessions: Collection[str], before: datetime) -> None:
     Session.objects.filter(pk__in=pks).update(last_error=error_without_details("last_error", DROPPED))
 
 
+def _searches(scope: Scope, before: datetime) -> OwnedQuerySet:
+    return scope.of(SearchEvent.objects.all()).filter(created_at__lt=before)
+
+
+def _prune_searches(scope: Scope, before: datetime) -> Iterator[int]:
+    """Delete events of the log of searches."""
+    while count := _search_batch(scope, before):
+        yield count
+
+
+@transaction.atomic
+def _search_batch(scope: Scope, before: datetime) -> int:
+    locked = _searches(scope, before).select_for_update(skip_locked=True).order_by("created_at")
+    pks = list(locked.values_list("pk", flat=True)[:ROWS_A_BATCH])
+    return SearchEvent.objects.filter(pk__in=pks).delete()[0]
+
+
 def register() -> None:
     """Have all of this respected by every prune."""
     register_interest(
@@ -110,5 +129,14 @@ def register() -> None:
             limit="raw_retention_days",
             due=lambda scope, before: _kept_texts(scope, before).count(),
             prune=_prune_texts,
+        )
+    )
+    register_step(
+        Step(
+            kind="searches",
+            what="searches in the log",
+            limit="search_log_retention_days",
+            due=lambda scope, before: _searches(scope, before).count(),
+            prune=_prune_searches,
         )
     )

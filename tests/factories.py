@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
@@ -13,7 +14,14 @@ from mirix.tenants.models import ApiKey, Client, EndUser, Membership, Organizati
 from mirix.tenants.owners import Owner
 from mirix.tenants.tokens import find_member, issue
 from skills.content import Content
-from skills.models import AutoDreamRun, DistillationAttempt, Skill, SkillExperience, SkillRevision
+from skills.models import (
+    AutoDreamRun,
+    DistillationAttempt,
+    SearchEvent,
+    Skill,
+    SkillExperience,
+    SkillRevision,
+)
 
 _number = count(1)
 
@@ -190,3 +198,22 @@ def make_intake(owner: Owner, client: Client | None = None, **fields: Any) -> In
     return IntakeRecord.objects.create(
         **owner_fields(owner), client=client or make_client(owner.organization), **(defaults | fields)
     )
+
+
+def make_search(owner: Owner, skills: Iterable[Skill] = (), **fields: Any) -> SearchEvent:
+    """A search of a client in the owner's skills that returned these; `end_user=None`: across all users."""
+    skills = list(skills)
+    defaults: dict[str, Any] = {
+        "source": "api",
+        "query": "how is an order paid?",
+        "method": "hybrid",
+        "limit": 10,
+        "skill_ids": [skill.pk for skill in skills],
+        "revision_ids": [skill.current_revision_id or "" for skill in skills],
+        "scores": [1 / rank for rank in range(1, len(skills) + 1)],
+        "total_count": len(skills),
+        "duration_ms": 4.2,
+    }
+    if "client" not in fields and "user" not in fields:
+        defaults["client"] = make_client(owner.organization)
+    return SearchEvent.objects.create(**(owner_fields(owner) | defaults | fields))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
 from typing import Any
 
 from django.conf import settings
@@ -13,19 +15,21 @@ from rest_framework.response import Response
 
 from mirix.api.authentication import principal_of
 from mirix.api.views import APIView
+from mirix.sent import when_sent
 from mirix.tenants.models import Permission
 from mirix.tenants.owners import Owner
 from mirix.tenants.principal import Principal
 from mirix.tenants.selectors import find_owner
 from skills.api.search_query import (
-    CATALOG,
     HELD_HERE,
     PROCEDURAL,
     OrganizationSearchQuery,
     OwnerSearchQuery,
     asked_by,
 )
+from skills.models import AnswerView, SearchSource
 from skills.search.budget import estimate_tokens, fitting
+from skills.search.log import log_search
 from skills.search.service import Hit, SearchResult, search
 
 NOT_IN_CATALOG = ("instructions", "triggers", "examples")
@@ -132,8 +136,9 @@ class SearchView(APIView):
         asked = asked_by(request, OwnerSearchQuery)
         principal = principal_of(request)
         owner = find_owner(principal=principal, user_id=asked.get("user_id"))
-        result = _search(principal, owner, asked) if owner else _nothing(asked)
-        return Response(_answer(asked, result, SearchRowSerializer))
+        if owner is None or asked["memory_type"] not in HELD_HERE:
+            return _nothing(asked, SearchRowSerializer)
+        return _search(principal, owner, asked, SearchRowSerializer)
 
 
 class OrganizationSearchView(APIView):
@@ -154,21 +159,26 @@ class OrganizationSearchView(APIView):
         """Answer with the skills found, best first, each with its `user_id`."""
         asked = asked_by(request, OrganizationSearchQuery)
         principal = principal_of(request)
-        answer = _answer(asked, _search(principal, None, asked), OrganizationSearchRowSerializer)
-        return Response(
-            answer
-            | {
-                "client_id": principal.client.pk if principal.client else None,
-                "organization_id": principal.organization.pk,
-                "filter_tags": asked.get("filter_tags"),
-            }
-        )
+        whose = {
+            "client_id": principal.client.pk if principal.client else None,
+            "organization_id": principal.organization.pk,
+            "filter_tags": asked.get("filter_tags"),
+        }
+        if asked["memory_type"] not in HELD_HERE:
+            return _nothing(asked, OrganizationSearchRowSerializer, whose)
+        return _search(principal, None, asked, OrganizationSearchRowSerializer, whose)
 
 
-def _search(principal: Principal, owner: Owner | None, asked: dict[str, Any]) -> SearchResult:
-    if asked["memory_type"] not in HELD_HERE:
-        return _nothing(asked)
-    return search(
+def _search(
+    principal: Principal,
+    owner: Owner | None,
+    asked: dict[str, Any],
+    row: type[SearchRowSerializer],
+    whose: dict[str, Any] | None = None,
+) -> Response:
+    """Search, and have the search logged once its answer is sent."""
+    began = perf_counter()
+    result = search(
         organization=principal.organization,
         owner=owner,
         query=asked["query"],
@@ -178,12 +188,39 @@ def _search(principal: Principal, owner: Owner | None, asked: dict[str, Any]) ->
         filter_tags=asked.get("filter_tags"),
         explain=asked["explain"],
     )
-
-
-def _nothing(asked: dict[str, Any]) -> SearchResult:
-    return SearchResult(
-        hits=[], method=asked["search_method"] or settings.MIRIX_SKILL_SEARCH_METHOD, total_count=0
+    seconds = perf_counter() - began
+    shown = _shown(asked, result)
+    response = Response(_answer(asked, result, shown, row) | (whose or {}))
+    log = partial(
+        log_search,
+        organization=principal.organization,
+        owner=owner,
+        source=SearchSource.API,
+        client=principal.client,
+        user=principal.user,
+        query=asked["query"],
+        field=asked["search_field"],
+        filter_tags=asked.get("filter_tags"),
+        limit=asked["limit"],
+        view=asked["view"],
+        result=result,
+        returned=shown.hits,
+        seconds=seconds,
     )
+    when_sent(response, log)
+    return response
+
+
+def _nothing(
+    asked: dict[str, Any], row: type[SearchRowSerializer], whose: dict[str, Any] | None = None
+) -> Response:
+    """Answer where there is nothing to search in; nobody's search, and so none that is logged."""
+    method = asked["search_method"] or settings.MIRIX_SKILL_SEARCH_METHOD
+    message = ""
+    if asked["memory_type"] not in HELD_HERE:
+        message = f"No {asked['memory_type']} memory is held here, only procedural memory."
+    nothing = SearchResult(hits=[], method=method, total_count=0)
+    return Response(_answer(asked, nothing, Shown(hits=[], message=message), row) | (whose or {}))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,10 +233,6 @@ class Shown:
 
 def _shown(asked: dict[str, Any], result: SearchResult) -> Shown:
     """Return the rows that fit into the budget, from the first on, and what is to be said."""
-    if asked["memory_type"] not in HELD_HERE:
-        return Shown(
-            hits=[], message=f"No {asked['memory_type']} memory is held here, only procedural memory."
-        )
     budget, hits = asked.get("token_budget"), result.hits
     if budget is None or not hits:
         return Shown(hits=hits)
@@ -216,13 +249,14 @@ def _shown(asked: dict[str, Any], result: SearchResult) -> Shown:
 
 def _budgeted(hit: Hit, view: str) -> tuple[str, ...]:
     texts = (hit.skill.name, hit.skill.description)
-    return texts if view == CATALOG else (*texts, hit.skill.instructions)
+    return texts if view == AnswerView.CATALOG else (*texts, hit.skill.instructions)
 
 
-def _answer(asked: dict[str, Any], result: SearchResult, row: type[SearchRowSerializer]) -> dict[str, Any]:
-    shown = _shown(asked, result)
+def _answer(
+    asked: dict[str, Any], result: SearchResult, shown: Shown, row: type[SearchRowSerializer]
+) -> dict[str, Any]:
     left_out = [
-        *(NOT_IN_CATALOG if asked["view"] == CATALOG else ()),
+        *(NOT_IN_CATALOG if asked["view"] == AnswerView.CATALOG else ()),
         *([] if asked["explain"] else ["explain"]),
     ]
     answer = {

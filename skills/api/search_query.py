@@ -11,13 +11,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from mirix.text import clean_text
+from skills.models import AnswerView
 from skills.search.service import FIELDS, MAX_LIMIT, METHODS
 from skills.search.tags import parse_filter_tags
 
 PROCEDURAL = "procedural"
 HELD_HERE = ("all", PROCEDURAL)
 OTHER_TYPES = ("episodic", "semantic", "resource", "knowledge_vault")
-FULL, CATALOG = VIEWS = ("full", "catalog")
 
 
 class FilterTagsField(serializers.CharField):
@@ -80,8 +80,8 @@ class SearchQuery(serializers.Serializer):
         default=False, help_text="Add to each row its rank and score per lane, and the matched terms."
     )
     view = serializers.ChoiceField(
-        choices=VIEWS,
-        default=FULL,
+        choices=AnswerView.values,
+        default=AnswerView.FULL.value,
         help_text=(
             "`full`: whole skills. `catalog`: what is needed to choose one, without `instructions`, "
             "`triggers` and `examples`; the chosen one is at `/v1/skills/{id}`."

@@ -1,5 +1,6 @@
-"""What was learned: experiences, the runs that found them, skills with their past, and the index of them."""
+"""What was learned: experiences, the runs that found them, skills with their past, how they are searched."""
 
+from skills.models.events import AnswerView, Returned, SearchEvent, SearchSource
 from skills.models.experiences import ExperienceStatus, ExperienceType, SignalType, SkillExperience
 from skills.models.runs import AutoDreamRun, DistillationAttempt, RunState, RunTrigger, Verdict
 from skills.models.search import SkillDocument, SkillEmbedding, SkillPosting
@@ -16,6 +17,7 @@ from skills.models.skills import (
 )
 
 __all__ = [
+    "AnswerView",
     "AuthorKind",
     "AutoDreamRun",
     "Decision",
@@ -23,11 +25,14 @@ __all__ = [
     "EntryType",
     "ExperienceStatus",
     "ExperienceType",
+    "Returned",
     "ReviewDecision",
     "RevisionAction",
     "RevisionState",
     "RunState",
     "RunTrigger",
+    "SearchEvent",
+    "SearchSource",
     "SignalType",
     "Skill",
     "SkillDocument",

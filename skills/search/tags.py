@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import F, Func, Q, TextField, Value
 from django.db.models.lookups import Exact, In
 
+from mirix import strict_json
 from mirix.text import clean_json
 
 # The original takes these two from the client and not from the caller; it has no scopes here.
@@ -24,7 +25,7 @@ def parse_filter_tags(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        filter_tags = clean_json(json.loads(text))
+        filter_tags = clean_json(strict_json.loads(text))
     except (ValueError, RecursionError) as error:
         raise _invalid("This is not valid JSON.") from error
     if not isinstance(filter_tags, dict):

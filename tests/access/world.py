@@ -45,6 +45,7 @@ from tests.factories import (
     make_member,
     make_proposal,
     make_run,
+    make_search,
     make_session,
     make_skill,
     make_superuser,
@@ -206,7 +207,8 @@ def _add_work(side: Side, client: Any) -> None:
         dimensions=2,
         vector=[0.6, 0.8],
     )
-    side.add(run, attempt, experience, skill, proposal, decision, document, posting, embedding)
+    asked = make_search(owner, [skill], client=client, query=canary, degraded=canary)
+    side.add(run, attempt, experience, skill, proposal, decision, document, posting, embedding, asked)
 
 
 def _nobody(home: Side, member: User) -> dict[str, dict[str, str]]:

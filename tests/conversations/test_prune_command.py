@@ -14,7 +14,15 @@ from tests.factories import make_owner, make_session
 
 pytestmark = pytest.mark.django_db
 
-KINDS = ["distilled_turns", "undistilled_turns", "request_bodies", "requests", "sessions", "raw_replies"]
+KINDS = [
+    "distilled_turns",
+    "undistilled_turns",
+    "request_bodies",
+    "requests",
+    "sessions",
+    "raw_replies",
+    "searches",
+]
 
 
 @pytest.fixture

@@ -16,9 +16,10 @@ from conversations.retention import prune
 from mirix.tenants.models import OrganizationSettings
 from mirix.tenants.owners import Owner
 from skills import dream as dreaming
+from skills import retention
 from skills.dream import dream
 from skills.evolution.types import EvolutionReport
-from skills.models import AutoDreamRun, DistillationAttempt, SkillExperience
+from skills.models import AutoDreamRun, DistillationAttempt, SearchEvent, SkillExperience
 from skills.review.proposals import propose
 from skills.review.publishing import approve, reject
 from skills.runs import claim
@@ -28,6 +29,7 @@ from tests.factories import (
     make_experience,
     make_proposal,
     make_run,
+    make_search,
     make_session,
 )
 
@@ -276,3 +278,43 @@ class TestRuns:
         assert run(owner).state == "finished"
         assert session.turns.count() == 2
         assert "pruning after a run of" in caplog.text
+
+
+class TestSearches:
+    def test_they_go_after_their_time_and_not_before(self, owner, day):
+        make_search(owner)
+        make_search(owner, end_user=None)
+        day(30)
+        assert pruned(owner, "searches", dry_run=True) == 0
+        assert pruned(owner, "searches") == 0
+        kept = make_search(owner)
+        day(30, seconds=1)
+        assert pruned(owner, "searches", dry_run=True) == 2
+        assert pruned(owner, "searches") == 2
+        assert SearchEvent.objects.get() == kept
+
+    def test_in_batches(self, owner, day, monkeypatch):
+        monkeypatch.setattr(retention, "ROWS_A_BATCH", 2)
+        for _ in range(5):
+            make_search(owner)
+        day(31)
+        batches: list[int] = []
+        assert pruned(owner, "searches", watch=lambda kind, count: batches.append(count)) == 5
+        assert batches == [2, 2, 1]
+
+    @pytest.mark.parametrize(("days", "left"), [(None, 1), (0, 2), (40, 2), (5, 0)])
+    def test_an_organization_has_its_own_limit(self, owner, day, days, left):
+        OrganizationSettings.objects.create(organization=owner.organization, search_log_retention_days=days)
+        make_search(owner)
+        day(25)
+        make_search(owner)
+        day(31)
+        pruned(owner, "searches")
+        assert SearchEvent.objects.count() == left
+
+    def test_of_one_owner_alone_and_never_of_a_stranger(self, owner, stranger, day):
+        make_search(owner)
+        kept = {make_search(owner, end_user=None), make_search(stranger)}
+        day(31)
+        assert pruned(owner, "searches", owner=owner) == 1
+        assert set(SearchEvent.objects.all()) == kept

@@ -1,0 +1,88 @@
+"""The log of searches. It is kept beside the answers and never in their way: what fails here is counted."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from mirix.tenants.models import Client, Organization
+from mirix.tenants.owners import Owner
+from mirix.text import truncate
+from skills.models import AnswerView, SearchEvent, SearchSource
+from skills.search.service import Hit, SearchResult
+
+MAX_QUERY_CHARS = 4_096
+MAX_DEGRADED_CHARS = 256
+
+logger = logging.getLogger(__name__)
+
+
+class Failures:
+    """How many searches could not be logged, since the process began."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def add(self) -> int:
+        """Count one more; return the count."""
+        with self._lock:
+            self.count += 1
+            return self.count
+
+
+failures = Failures()
+
+
+def log_search(
+    *,
+    organization: Organization,
+    owner: Owner | None,
+    source: SearchSource,
+    client: Client | None = None,
+    user: User | None = None,
+    query: str,
+    field: str = "",
+    filter_tags: Mapping[str, Any] | None = None,
+    limit: int,
+    view: str = AnswerView.FULL,
+    result: SearchResult,
+    returned: Sequence[Hit],
+    seconds: float,
+) -> SearchEvent | None:
+    """Store what was asked, and what of the result was returned; one INSERT. None where that failed.
+
+    `owner` is None for a search across the organization. Never raises: call it when the answer is sent
+    (`mirix.sent.when_sent`).
+    """
+    try:
+        return SearchEvent.objects.create(
+            organization=organization,
+            end_user=owner.end_user if owner else None,
+            client=client,
+            user=user,
+            source=source,
+            query=truncate(query, MAX_QUERY_CHARS)[0],
+            method=result.method,
+            field=field,
+            filter_tags=dict(filter_tags or {}),
+            limit=limit,
+            view=view,
+            skill_ids=[hit.skill.pk for hit in returned],
+            revision_ids=[hit.skill.current_revision_id or "" for hit in returned],
+            scores=[hit.score for hit in returned],
+            total_count=result.total_count,
+            degraded=truncate(result.degraded or "", MAX_DEGRADED_CHARS)[0],
+            duration_ms=round(seconds * 1_000, 3),
+        )
+    except Exception as error:  # noqa: BLE001  (counted and logged; the answer is sent already)
+        # The database's words could repeat the row, and with it what was asked.
+        number = failures.add()
+        logger.error(  # noqa: TRY400
+            "A search was not logged (%s, failure %d of this process)", type(error).__name__, number
+        )
+        return None
