@@ -18,6 +18,7 @@ HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+SEQUENCES = (list, tuple)  # made once: `list | tuple` would be made anew for every value
 MAX_DEPTH = 100
 MAX_DIGITS = 18
 TOO_DEEP = f"[nested deeper than {MAX_DEPTH} levels, left out]"
@@ -39,11 +40,13 @@ def clean_json(value: Any, max_depth: int = MAX_DEPTH) -> Any:
     """
     if isinstance(value, str):
         return clean_text(value)
-    if isinstance(value, dict | list | tuple):
+    if isinstance(value, dict):
         if max_depth <= 0:
             return TOO_DEEP
-        if isinstance(value, dict):
-            return {clean_text(str(key)): clean_json(item, max_depth - 1) for key, item in value.items()}
+        return {clean_text(str(key)): clean_json(item, max_depth - 1) for key, item in value.items()}
+    if isinstance(value, SEQUENCES):
+        if max_depth <= 0:
+            return TOO_DEEP
         return [clean_json(item, max_depth - 1) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None

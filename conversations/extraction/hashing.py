@@ -9,6 +9,8 @@ from typing import Any
 
 from mirix.text import clean_json
 
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
 
 def canonical_hash(value: Any) -> str:
     """Return SHA-256 (hex) over the canonical JSON of a cleaned value.
@@ -16,8 +18,7 @@ def canonical_hash(value: Any) -> str:
     Whole floats count as integers: the database gives JSON numbers back in its own spelling, and what is
     read from there must hash as it did when it came.
     """
-    canonical = json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hashlib.sha256(CANONICAL.encode(_canonical(value)).encode()).hexdigest()
 
 
 def turn_hash(*, role: str, text: str, calls: Iterable[Any] = (), answers: str = "") -> str:
@@ -44,6 +45,8 @@ def _value_of(text: str) -> Any:
 
 
 def _canonical(value: Any) -> Any:
+    if isinstance(value, str):  # as most are
+        return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
