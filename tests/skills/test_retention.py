@@ -316,5 +316,5 @@ class TestSearches:
         make_search(owner)
         kept = {make_search(owner, end_user=None), make_search(stranger)}
         day(31)
-        assert pruned(owner, "searches", owner=owner) == 1
+        assert prune(organization=owner.organization, owner=owner).counts["searches"] == 1
         assert set(SearchEvent.objects.all()) == kept
