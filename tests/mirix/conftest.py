@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.mirix.served import Served
-from tests.mirix.states import State, opened
+from tests.mirix.states import LAST_TWO, State, opened
 
 
 @pytest.fixture
@@ -57,6 +57,14 @@ def served(migrated_cluster: State) -> Iterator[Served]:
     folder.rmdir()
 
 
+@pytest.fixture
+def state_behind(place: Path, cluster_behind: State) -> Iterator[State]:
+    """A cluster that was migrated and then went back by the last migration of the skills app, stopped."""
+    cluster_behind.copy_to(place / "var")
+    with opened(place / "var") as state:
+        yield state
+
+
 @pytest.fixture(scope="session")
 def empty_cluster(tmp_path_factory: pytest.TempPathFactory) -> State:
     return _made_once(tmp_path_factory, "empty", lambda state: state.ask())
@@ -69,6 +77,16 @@ def migrated_cluster(tmp_path_factory: pytest.TempPathFactory) -> State:
         assert done.returncode == 0, done.stderr
 
     return _made_once(tmp_path_factory, "migrated", migrate)
+
+
+@pytest.fixture(scope="session")
+def cluster_behind(tmp_path_factory: pytest.TempPathFactory, migrated_cluster: State) -> State:
+    def go_back(state: State) -> None:
+        migrated_cluster.copy_to(state.var_dir)
+        done = state.manage("migrate", "skills", LAST_TWO[0])
+        assert (done.returncode, f"Unapplying skills.{LAST_TWO[1]}... OK" in done.stdout) == (0, True), done
+
+    return _made_once(tmp_path_factory, "behind", go_back)
 
 
 def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[State], object]) -> State:

@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE_SECONDS = 60
 SOAK = os.environ.get("MIRIX_SOAK") == "1"
 
+# The last two migrations of the skills app, which is one straight line.
+LAST_TWO = sorted(path.stem for path in (ROOT / "skills" / "migrations").glob("[0-9]*.py"))[-2:]
+
 # What a process does that uses the database through Django: tell which server and database it met.
 ASK = """
 import django

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 from typing import Any
 from urllib.parse import quote
 
@@ -21,7 +22,8 @@ from mirix.checks import (
     unapplied_migrations,
 )
 from mirix.commands import DataCommand, MigrationsRequired
-from tests.mirix.states import ASK, State
+from tests.mirix.served import Served
+from tests.mirix.states import LAST_TWO, State, wait_until
 
 # migrate is the remedy, quickstart calls it, and worker hands on to the guarded command of Procrastinate.
 UNGUARDED = {"migrate", "quickstart", "worker"}
@@ -140,31 +142,27 @@ class TestCommands:
 
 @pytest.mark.processes
 class TestProcesses:
-    @pytest.fixture
-    def state_behind(self, migrated_state: State) -> State:
-        migrated_state.ask(
-            "DELETE FROM django_migrations WHERE app = 'skills' AND name = "
-            "(SELECT max(name) FROM django_migrations WHERE app = 'skills')",
-            code=ASK,
+    def test_of_manage_py_end_with_one_line(self, state_behind: State):
+        state_behind.hold()
+        told = (
+            "CommandError: The database is behind the code by 1 migration: "
+            f"skills.{LAST_TWO[1]}. Run ./run migrate first.\n"
         )
-        return migrated_state
-
-    @pytest.mark.parametrize(
-        "command",
-        [
+        for command in (
             ["worker"],
             ["procrastinate", "worker"],
             ["serve", "--port", "0"],
             ["create_organization", "never"],
-        ],
-        ids=lambda command: command[0],
-    )
-    def test_of_manage_py_end_with_one_line(self, state_behind: State, command: list[str]):
-        done = state_behind.manage(*command)
-        assert done.returncode == 1
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("CommandError: The database is behind the code by 1 migration: skills.0")
+            ["import_skills", ".", "--organization", "never", "--user", "never"],
+            ["seal_sessions"],
+            ["auto_dream", "--organization", "never", "--user", "never"],
+            ["seal_sessions", "--json"],
+            ["search_index", "rebuild"],
+        ):
+            done = state_behind.manage(*command)
+            assert (done.returncode, done.stdout, done.stderr) == (1, "", told), command
         assert state_behind.ask("SELECT count(*) FROM tenants_organization") == "0"
+        assert state_behind.ask("SELECT count(*) FROM procrastinate_workers") == "0"
 
     def test_of_the_web_end_with_one_line_and_for_good(self, state_behind: State):
         done = state_behind.run(
@@ -204,8 +202,15 @@ class TestProcesses:
         assert migrated_state.ask("SELECT count(*) FROM pg_tables WHERE schemaname = 'original'") == "3"
 
     def test_work_again_after_migrate(self, state_behind: State):
-        assert state_behind.manage("migrate", "--fake", "-v0").returncode == 0
+        state_behind.hold()
+        done = state_behind.manage("migrate")
+        assert (done.returncode, f"Applying skills.{LAST_TWO[1]}... OK" in done.stdout) == (0, True)
         assert state_behind.manage("create_organization", "now").returncode == 0
+        worker = state_behind.start("manage.py", "procrastinate", "worker")
+        wait_until(lambda: state_behind.ask("SELECT count(*) FROM procrastinate_workers") == "1")
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
+        assert Served(state_behind).get("/health")[0] == 200
 
     def test_end_with_one_line_when_the_database_is_out_of_reach(self, migrated_state: State):
         url = "postgres://nobody@127.0.0.1:1/mirix"
