@@ -12,12 +12,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from django.db import migrations, transaction
-from django.db.models import Q
+from django.db import migrations, models, transaction
+from django.db.models import Func, Q, Value
 from django.db.models.fields.json import KT
-from django.db.models.functions import Left
+from django.db.models.functions import Coalesce, Left
 
-from skills.migrations._batches import BATCH, update
+from skills.migrations._batches import BATCH, how_many, update
 
 MAX_NAME = 64
 MAX_SLUG = 60
@@ -113,7 +113,12 @@ def _name_owner(model, rows, using):
 
 def _by_creation(rows) -> Iterator[list]:
     after = Q()
-    while batch := list(rows.filter(after).order_by("created_at", "pk")[:BATCH]):
+    size = Func(Coalesce("summary", Value("")), function="octet_length", output_field=models.IntegerField())
+    while True:
+        following = rows.filter(after).order_by("created_at", "pk")
+        count = how_many(following.values_list(size, flat=True)[:BATCH])
+        if not (batch := list(following[:count])):
+            return
         last = batch[-1]
         after = Q(created_at__gt=last.created_at) | Q(created_at=last.created_at, pk__gt=last.pk)
         yield batch

@@ -480,6 +480,25 @@ def test_only_what_the_columns_can_hold_passes_for_what_a_row_kept_of_a_skill(ch
     assert texts.carried(json.dumps(kept)) == (kept if is_ours else {})
 
 
+def test_a_batch_is_bounded_by_bytes_too(owner, monkeypatch):
+    for size in (10, 3_000, 3_000, 9_000, 10, 10):
+        make_skill(
+            owner, make_content(name=f"pay-{size}-{Skill.objects.count()}", instructions="é" * (size // 2))
+        )
+    monkeypatch.setattr(batches, "MAX_BYTES", 8_000)
+
+    found = [
+        [len(row.instructions) * 2 for row in batch]
+        for batch in batches.batches(Skill.objects.all(), "default")
+    ]
+
+    sizes = [len(row.instructions) * 2 for row in Skill.objects.order_by("pk")]
+    assert [size for batch in found for size in batch] == sizes
+    assert all(len(batch) == 1 or sum(batch) < 8_000 for batch in found)
+    assert 3 <= len(found) < 6
+    assert (batches.how_many([]), batches.how_many([9_000, 1]), batches.how_many([4_000] * 5)) == (0, 1, 2)
+
+
 @given(st.lists(st.text(alphabet="aA1-2! é", max_size=70), max_size=30))
 def test_names_are_valid_unique_and_stable(summaries):
     rows = [(f"proc-{number}", summary) for number, summary in enumerate(summaries)]
