@@ -330,43 +330,54 @@ def test_json_that_python_cannot_read_passes_to_the_letter(migrate, flat):
     ]
 
 
+def generated(rows: st.SearchStrategy[Any], cases: int) -> list[Any]:
+    """Return so many generated cases, to be walked through the chain all at once: a walk takes seconds."""
+    found = []
+
+    @settings(
+        max_examples=cases,
+        deadline=None,
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    @given(rows)
+    def collect(case: Any) -> None:
+        found.append(case)
+
+    collect()
+    return found
+
+
 @pytest.mark.soak
-@settings(
-    max_examples=30 if os.environ.get("MIRIX_SOAK") else 3,
-    deadline=None,
-    phases=[
-        Phase.explicit,
-        Phase.reuse,
-        Phase.generate,
-    ],  # each example walks the chain: shrinking takes minutes
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(
-    st.lists(
-        st.tuples(
-            st.none() | st.text(alphabet="aA1-2_! é日🚀", max_size=70) | st.text(storable, max_size=1_100),
-            json_values,
-            st.text(storable, max_size=20) | st.sampled_from(["how-to", "SOP", "Code"]),
-            st.integers(0, 1),
+def test_generated_rows_walk_there_and_back(migrate, flat):
+    cases = generated(
+        st.lists(
+            st.tuples(
+                st.none()
+                | st.text(alphabet="aA1-2_! é日🚀", max_size=70)
+                | st.text(storable, max_size=1_100),
+                json_values,
+                st.text(storable, max_size=20) | st.sampled_from(["how-to", "SOP", "Code"]),
+                st.integers(0, 1),
+            ),
+            max_size=30,
         ),
-        max_size=30,
+        cases=500 if os.environ.get("MIRIX_SOAK") else 50,
     )
-)
-def test_generated_rows_walk_there_and_back(migrate, flat, rows):
-    owners = [make_owner(), make_owner()]
-    model = migrate("0001_initial").get_model("skills", "ProceduralMemory")
-    model.objects.all().delete()
-    model.objects.bulk_create(
-        model(
-            id=f"proc_{number:04d}",
-            organization_id=owners[whose].organization.pk,
-            end_user_id=owners[whose].end_user.pk,
-            entry_type=kind,
-            summary=summary,
-            steps=steps,
+    model, rows = flat.model, [row for case in cases for row in case]
+    for case, owned in enumerate(cases):
+        owners = [make_owner(), make_owner()]
+        model.objects.bulk_create(
+            model(
+                id=f"proc_{case:04d}{number:04d}",
+                organization_id=owners[whose].organization.pk,
+                end_user_id=owners[whose].end_user.pk,
+                entry_type=kind,
+                summary=summary,
+                steps=steps,
+            )
+            for number, (summary, steps, kind, whose) in enumerate(owned)
         )
-        for number, (summary, steps, kind, whose) in enumerate(rows)
-    )
     flat_rows = list(model.objects.order_by("pk").values())
 
     forward()
