@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import io
+import json
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,19 +32,44 @@ OF_RUN = {"test", "bench", "lock", "COMMAND"}
 """Words that are no command of manage.py."""
 NOT_RUN = {
     "./run          #": "the first start and the test run itself",
-    "./run skills history": "needs a skill with four versions, and a member",
-    "./run export_skills": "needs an archive of somebody else",
     "./run migrate": "needs a database of the original",
-    "curl -s http://127.0.0.1:8531/auth/token": "needs a member's password",
 }
 """By how they begin, with the reason; that their commands exist is looked at all the same."""
-FILLED_IN = {
-    "REVISION": '"$(./run review list --organization acme --json | first id)"',
-    "PREFIX": f'"${{KEY:0:{PREFIX_CHARS}}}"',
-}
-"""What a reader fills in, and how the test does."""
-FIRST = "import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])"
+FIELD = """import functools, json, sys
+path = [int(word) if word.isdigit() else word for word in sys.argv[1:]]
+print(functools.reduce(lambda value, name: value[name], path, json.load(sys.stdin)))"""
 SESSION = """{"session_id": "order-1", "messages": [{"role": "user", "content": "Where is order 1?"}]}\n"""
+SKILL = "---\nname: {name}\ndescription: Use when the customer asks for it.\n---\n1. Do it.\n"
+# A skill of another end user with the versions 0.1.0 to 0.1.3, and rita's word for the last three.
+A_SKILL_WITH_A_PAST = """
+import django
+django.setup()
+from dataclasses import replace
+from django.contrib.auth.models import User
+from mirix.tenants.models import Organization
+from mirix.tenants.services import get_or_create_end_user
+from mirix.tenants.owners import Owner
+from skills.content import Content
+from skills.review.editing import edit_skill
+from skills.review.publishing import approve
+from tests.factories import make_content, make_proposal
+organization = Organization.objects.get(name="acme")
+owner = Owner(
+    organization=organization,
+    end_user=get_or_create_end_user(organization=organization, user_id="desk-1"),
+)
+skill = approve(revision=make_proposal(owner, make_content(name="refund-an-order")))
+for number in range(3):
+    skill.refresh_from_db()
+    edit_skill(
+        skill=skill,
+        base=skill.current_revision,
+        content=replace(Content.of(skill), instructions=f"{number}. Ask."),
+        author=User.objects.get(username="rita"),
+        may_decide=True,
+    )
+print(skill.pk)
+"""
 
 
 @dataclass(frozen=True)
@@ -95,12 +122,35 @@ class Reader:
     def __init__(self, served: Served, folder: Path) -> None:
         self.served, self.folder = served, folder
         self.key = served.manage("create_api_key", "--organization", "acme")
+        rita = json.loads(served.manage("add_member", "--organization", "acme", "rita", "--json"))
+        skill = served.state.run("-c", A_SKILL_WITH_A_PAST)
+        assert skill.returncode == 0, skill.stderr
+        self.filled_in = {
+            ADDRESS: served.url,
+            " REVISION": ' "$(./run review list --organization acme --json | field 0 id)"',
+            " PREFIX": f" {self.key[:PREFIX_CHARS]}",
+            "proc-…": skill.stdout.strip(),
+            '"password": "…"': f'"password": "{rita["password"]}"',
+            '"refresh": "…"': '"refresh": "\'"$(refresh_token)"\'"',
+        }
         self.names: dict[str, Any] = webhook()
+        self.prepare(rita["password"])
+
+    def prepare(self, password: str) -> None:
+        """Put the files there that the reader has, and programs in place of what a reader's eyes do."""
         self.write("run", f'exec {sys.executable} {ROOT}/manage.py "$@"')
         self.write("bin/curl", f'exec {shutil.which("curl")} --fail-with-body "$@"')
-        self.write("bin/first", f"exec {sys.executable} -c '{FIRST}' \"$1\"")
+        self.write("bin/field", f"exec {sys.executable} -c '{FIELD}' \"$@\"")
+        login = json.dumps({"username": "rita", "password": password})
+        self.write(
+            "bin/refresh_token",
+            f"curl -s {self.served.url}/auth/token --json '{login}' | field refresh",
+        )
         self.write("sessions.jsonl", SESSION, mode=0o644)
         self.write("logs/one.json", SESSION, mode=0o644)
+        self.write("pay/SKILL.md", SKILL.format(name="pay"), mode=0o644)
+        with zipfile.ZipFile(self.folder / "more.zip", "w") as archive:
+            archive.writestr("ship/SKILL.md", SKILL.format(name="ship"))
 
     def write(self, name: str, text: str, mode: int = 0o755) -> None:
         path = self.folder / name
@@ -110,13 +160,13 @@ class Reader:
 
     def type(self, block: Block) -> str:
         """What the block prints."""
-        text = block.text.replace(ADDRESS, self.served.url)
+        text = block.text
+        for name, filled in self.filled_in.items():
+            text = text.replace(name, filled)
         if block.language == "python":
             with redirect_stdout(io.StringIO()) as out:
                 exec(compile(text, f"{README}:{block.line}", "exec"), self.names)
             return out.getvalue()
-        for name, filled in FILLED_IN.items():
-            text = text.replace(f" {name}", f" {filled}")
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", text],
             cwd=self.folder,
