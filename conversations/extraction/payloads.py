@@ -9,59 +9,48 @@ from __future__ import annotations
 import re
 from typing import Any
 
-MIN_RUN_CHARS = 400
+from conversations.extraction.encoded import base64_from, is_base64, replace_base64
+
+MIN_TEXT_CHARS = 64
 MIN_FIELD_CHARS = 200
-MIN_DIFFERENT_CHARS = 24
+MIN_OPAQUE_CHARS = 40
 MAX_URL_CHARS = 200
 DATA_URL = re.compile(r"data:(?P<type>[^;,]*)(?P<options>[^,]*),(?P<data>.*)", re.DOTALL)
 DATA_URL_IN_TEXT = re.compile(
-    r"data:(?P<type>[\w.+-]+/[\w.+-]+)?(?:;[\w.+=-]+)*;base64,(?P<data>[A-Za-z0-9+/_%=\\-]{64,})"
-)
-RUN = re.compile(
-    rf"""
-    (?<! [A-Za-z0-9+/_-] )
-    (?: [A-Za-z0-9+/_-]{{{MIN_RUN_CHARS},}}
-      | [A-Za-z0-9+/]{{60,}} (?: (?: \r?\n | (?:\\r)?\\n ) [A-Za-z0-9+/]{{60,}} ){{3,}}
-        (?: (?: \r?\n | (?:\\r)?\\n ) [A-Za-z0-9+/]+ )?
-    ) ={{0,2}}
-    """,
-    re.VERBOSE,
+    r"data:(?P<type>[\w.+-]+\\{0,3}/[\w.+-]+)?(?:;[\w.+=-]+)*;base64,(?=[A-Za-z0-9+/_%\\-]{40})"
 )
 WHOLE = re.compile(r"[A-Za-z0-9+/_\s-]+={0,2}\s*")
-MAGIC = ("iVBORw0KGgo", "/9j/", "JVBERi0", "R0lGOD", "UklGR", "UEsDB", "SUQz", "T2dnUw", "AAAA")
+HEX = re.compile(r"(?=\D*\d)(?:[0-9a-f]+|[0-9A-F]+)")
+BLANK = re.compile(r"\s+")
 DATA_KEYS = frozenset({"data", "bytes", "base64", "b64_json", "blob", "file_data", "fileData", "image_data"})
 OPAQUE_KEYS = frozenset({"signature", "thoughtSignature", "thought_signature", "fingerprint"})
 CACHE_KEYS = frozenset({"cache_control", "cacheControl"})
-MIN_OPAQUE_CHARS = 40
 OPAQUE = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
 def scrub(text: str) -> str:
-    """Return `text` with data URLs and long runs of base64 replaced by placeholders."""
-    if len(text) < 64:
+    """Return `text` with data URLs and what surely is base64 replaced by placeholders."""
+    if len(text) < MIN_TEXT_CHARS:
         return text
     if "base64," in text:
-        text = DATA_URL_IN_TEXT.sub(_of_data_url, text)
-    return RUN.sub(_of_run, text) if len(text) >= 4 * 60 else text
+        text = _without_data_urls(text)
+    return replace_base64(text, _data)
 
 
-def _of_data_url(found: re.Match[str]) -> str:
-    kind = (found["type"] or "").partition("/")[0]
-    kind = kind if kind in ("image", "audio", "video") else "file"
-    return placeholder(kind, found["data"], media_type=found["type"] or "")
+def _data(run: str) -> str:
+    return placeholder("data", run)
 
 
-def _of_run(found: re.Match[str]) -> str:
-    run = found.group()
-    return placeholder("data", run) if _looks_encoded(run) else run
-
-
-def _looks_encoded(run: str) -> bool:
-    if run.startswith(MAGIC):
-        return True
-    kinds = (str.islower, str.isupper, str.isdigit)
-    different = set(run)
-    return len(different) >= MIN_DIFFERENT_CHARS and all(any(map(kind, different)) for kind in kinds)
+def _without_data_urls(text: str) -> str:
+    pieces, done = [], 0
+    while found := DATA_URL_IN_TEXT.search(text, done):
+        media_type = (found["type"] or "").replace("\\", "")
+        kind = media_type.partition("/")[0]
+        kind = kind if kind in ("image", "audio", "video") else "file"
+        data, end = base64_from(text, found.end())
+        pieces += [text[done : found.start()], placeholder(kind, data, media_type=media_type)]
+        done = end
+    return "".join([*pieces, text[done:]])
 
 
 def plain(value: Any) -> Any:
@@ -89,7 +78,9 @@ def _is_for_the_provider(key: str, item: Any) -> bool:
 
 def _field(key: str, item: Any) -> Any:
     if key in DATA_KEYS and isinstance(item, str) and len(item) >= MIN_FIELD_CHARS and WHOLE.fullmatch(item):
-        return placeholder("data", item) if " " not in item else scrub(item)
+        data = BLANK.sub("", item)
+        if is_base64(data, is_announced=True) or HEX.fullmatch(data):
+            return placeholder("data", data)
     return plain(item)
 
 

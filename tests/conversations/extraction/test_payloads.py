@@ -35,6 +35,85 @@ def test_base64_in_lines(lines):
     assert PAYLOAD[100:150] not in scrub(lines)
 
 
+def lines_of(width, between, payload=PAYLOAD):
+    return between.join(payload[at : at + width] for at in range(0, len(payload), width))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        PAYLOAD.replace("/", "\\/"),
+        PAYLOAD.replace("/", "\\\\\\/"),
+        PAYLOAD.replace("+", "\\u002b").replace("/", "\\u002F"),
+        PAYLOAD.replace("+", "%2B").replace("/", "%2f"),
+        lines_of(64, "\n    "),
+        lines_of(76, "\r\n\t"),
+        lines_of(48, "\n"),
+        lines_of(64, "\n> > "),
+        lines_of(64, "\\r\\n"),
+        lines_of(64, "\\\\n"),
+        lines_of(64, " "),
+        lines_of(76, "\n", PAYLOAD[:3996] + "QUJDREVGRw=="),
+        lines_of(64, "\n", URL_SAFE),
+    ],
+)
+def test_base64_in_odd_forms(payload):
+    expected = "[data: 2.9 KB]"
+    assert scrub(payload) == expected
+    assert scrub(f'see {{"file": "{payload}"}} and go on') == f'see {{"file": "{expected}"}} and go on'
+    assert scrub(f"{payload}\nDone, he said") == f"{expected}\nDone, he said"
+    assert scrub(f"data:image/png;base64,{payload}.") == "[image: image/png, 2.9 KB]."
+
+
+def test_a_certificate():
+    inside = PAYLOAD[:1280]
+    for between in ("\n", "\\n", " "):
+        text = between.join(["-----BEGIN KEY-----", *textwrap.wrap(inside, 64), "-----END KEY-----"])
+        assert scrub(text) == between.join(["-----BEGIN KEY-----", "[data: 960 B]", "-----END KEY-----"])
+    assert scrub(f"-----BEGIN KEY-----{inside}-----END KEY-----") == (
+        "-----BEGIN KEY-----[data: 960 B]-----END KEY-----"
+    )
+
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@pytest.mark.parametrize(
+    ("payload", "size"),
+    [
+        (PNG, 70),
+        (PAYLOAD[:120], 90),
+        (PAYLOAD[:300], 225),
+        (base64.b64encode(b"Dear Rita, the meeting is at noon. " * 3).decode(), 105),
+        (base64.b64encode(bytes(60) + bytes(range(60))).decode(), 120),
+        (base64.b64encode("Bring the two keys, Rita. ".encode("utf-16-le") * 3).decode(), 156),
+    ],
+)
+def test_a_short_run_in_text_that_surely_is_base64(payload, size):
+    assert scrub(f"It is {payload}, he said.") == f"It is [data: {size} B], he said."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CamelCaseIdentifiers_" + "".join(f"word{n}Ab_" for n in range(70)),
+        "".join(f"TheNameOfTheThing{n}InTheList" for n in range(30)),
+        "/".join(f"Users/Rita2/Documents/Letters/Part{n}" for n in range(30)),
+        "-".join(f"Who-Ate-My-Cake-{n}-Times" for n in range(30)),
+        "".join(f"{a}{b}{c}" for a in "ABC" for b in "abcdefghijklmnop" for c in range(10)),
+        "The_Quick_Brown_Fox_Jumps_Over_The_Lazy_Dog_123_Times_A_Day_And_Never_Gets_Tired_Of_It_" * 4,
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" * 8,
+        "\n".join(["SomeVeryLongNameOfAClassInJava2EnterpriseEditionBeans"] * 20),
+        "\n".join(["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"] * 20),
+        f"integrity sha512-{PAYLOAD[:86]}==",
+        f"key {PAYLOAD[:44]} and key {PAYLOAD[44:88]}",
+    ],
+)
+def test_identifiers_paths_and_keys_are_no_base64(text):
+    assert scrub(text) == text
+    assert plain({"text": text, "list": [text]}) == {"text": text, "list": [text]}
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -70,8 +149,27 @@ def test_fields_of_these_names_that_hold_words_stay():
     assert turn.tool_calls[0]["arguments"] == own
 
 
+def test_data_fields_keep_words_and_lose_what_is_encoded():
+    words = {"data": "\n".join(["Anna", "Bert", "Carla2"] * 20), "blob": "some-Long_slug-With-2-words-" * 10}
+    assert plain(words) == words
+    assert plain({"bytes": "00ff" * 60, "data": PAYLOAD[:200]}) == {
+        "bytes": "[data: 180 B]",
+        "data": "[data: 150 B]",
+    }
+
+
 @pytest.mark.parametrize(
-    "text", ["a" * 399 + "-", "data:" * 20_000, "data:a/b;" + "a=;" * 30_000, "A\n" * 50_000]
+    "text",
+    [
+        "a" * 399 + "-",
+        "data:" * 20_000,
+        "data:a/b;" + "a=;" * 30_000,
+        "A\n" * 50_000,
+        "\\" * 100_000 + "\\/",
+        "\\/" * 50_000,
+        f"{'Aa1' * 16}\n" * 5_000,
+        f"{'Aa1' * 16} " * 5_000,
+    ],
 )
 def test_hostile_text_is_read_at_once(text):
     assert scrub(text * 5)
