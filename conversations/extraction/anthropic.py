@@ -49,7 +49,7 @@ def unwrap(content: Any) -> tuple[Any, bool | None]:
     if isinstance(content.get("text"), str):
         return content["text"], None
     rest = {key: value for key, value in content.items() if key not in ("type", "stop_reason", "content")}
-    return (rest if any(not key.startswith("encrypted_") for key in rest) else ""), None
+    return ("" if rest.keys() <= FOR_THE_PROVIDER else rest), None
 
 
 def output_of(content: dict[str, Any]) -> tuple[Any, bool | None]:
@@ -84,6 +84,7 @@ def left_out(kind: str) -> PartReader:
     return read
 
 
+FOR_THE_PROVIDER = frozenset({"encrypted_content", "encrypted_stdout", "encrypted_index"})
 HIT = ("title", "url", "page_age")
 
 FAMILY = Family(

@@ -25,6 +25,7 @@ BLANK = re.compile(r"\s+")
 DATA_KEYS = frozenset({"data", "bytes", "base64", "b64_json", "blob", "file_data", "fileData", "image_data"})
 OPAQUE_KEYS = frozenset({"signature", "thoughtSignature", "thought_signature", "fingerprint"})
 CACHE_KEYS = frozenset({"cache_control", "cacheControl"})
+CACHE_FIELDS = frozenset({"type", "ttl"})
 OPAQUE = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
@@ -67,13 +68,16 @@ def plain(value: Any) -> Any:
 def _is_for_the_provider(key: str, item: Any) -> bool:
     """Return whether a field is a provider's own: a signature or what is encrypted, or where to cache.
 
-    By key and look, for callers have fields of these names too, with words in them.
+    The name does not tell, for callers have fields of these names too. What is in them decides.
     """
     if key in CACHE_KEYS:
-        return isinstance(item, dict)
-    if key not in OPAQUE_KEYS and not key.startswith("encrypted_"):
-        return False
-    return isinstance(item, str) and len(item) >= MIN_OPAQUE_CHARS and OPAQUE.fullmatch(item) is not None
+        return isinstance(item, dict) and item.get("type") == "ephemeral" and item.keys() <= CACHE_FIELDS
+    return (
+        (key in OPAQUE_KEYS or key.startswith("encrypted_"))
+        and isinstance(item, str)
+        and OPAQUE.fullmatch(item) is not None
+        and is_base64(item, at_least=MIN_OPAQUE_CHARS, is_announced=True)
+    )
 
 
 def _field(key: str, item: Any) -> Any:

@@ -132,21 +132,43 @@ def test_what_only_looks_long_is_left_alone(text):
 
 
 def test_signatures_and_what_is_encrypted_go_from_data():
-    sealed = {"signature": "Ab3+" * 20, "encrypted_content": "E" * 40, "cache_control": {"type": "ephemeral"}}
-    value = {"a": [sealed | {"title": "T", "data": "A" * 400}]}
-    assert plain(value) == {"a": [{"title": "T", "data": "[data: 300 B]"}]}
-
-
-def test_fields_of_these_names_that_hold_words_stay():
-    own = {
-        "signature": "Best regards, Rita",
-        "fingerprint": "ab",
-        "encrypted_note": "hello",
-        "cache_control": "no-store",
+    sealed = {"signature": PAYLOAD[:200], "encrypted_content": PAYLOAD[:80], "fingerprint": URL_SAFE[:43]}
+    value = {
+        "a": [
+            sealed | {"title": "T", "data": "A" * 400},
+            {"thoughtSignature": URL_SAFE[:200], "cache_control": {"type": "ephemeral"}, "text": "T"},
+            {"cacheControl": {"type": "ephemeral", "ttl": "1h"}},
+        ]
     }
-    assert plain(own) == own
-    turn = only({"role": "assistant", "tool_calls": [call("sign", own)]})
-    assert turn.tool_calls[0]["arguments"] == own
+    assert plain(value) == {"a": [{"title": "T", "data": "[data: 300 B]"}, {"text": "T"}, {}]}
+
+
+OWN_FIELDS = {
+    "signature": "Best regards, Rita",
+    "thought_signature": "Best-regards-from-Rita-Levi-on-the-2nd-floor-of-building-B",
+    "fingerprint": "ab",
+    "encrypted_note": "hello",
+    "encrypted_disk": "volumes-of-the-backup-server-in-the-second-cellar",
+    "encrypted_path": "Volumes/BackupServer2/SecondCellar/Shelf14/DiskNumber7/Keys",
+    "encrypted_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "cache_control": "no-store",
+    "cacheControl": {"maxAge": 60},
+}
+
+
+def test_fields_of_these_names_that_are_a_tool_s_own_stay():
+    assert plain(OWN_FIELDS) == OWN_FIELDS
+    ours = {"cache_control": {"type": "ephemeral", "scope": "this shop"}}
+    assert plain(ours) == ours
+    turn = only({"role": "assistant", "tool_calls": [call("sign", OWN_FIELDS)]})
+    assert turn.tool_calls[0]["arguments"] == OWN_FIELDS
+    part = {"functionResponse": {"name": "who", "response": {"signature": "Rita Levi"}}}
+    assert only({"role": "user", "parts": [part]}).content == '[who] {"signature": "Rita Levi"}'
+
+
+def test_a_result_with_nothing_but_such_a_field_has_its_words():
+    result = {"type": "tool_result", "tool_use_id": "t", "content": {"encrypted_note": "hello"}}
+    assert only({"role": "user", "content": [result]}).content == '[tool] {"encrypted_note": "hello"}'
 
 
 def test_data_fields_keep_words_and_lose_what_is_encoded():
