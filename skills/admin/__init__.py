@@ -3,6 +3,7 @@
 from skills.admin.experiences import ExperienceAdmin
 from skills.admin.revisions import RevisionAdmin
 from skills.admin.runs import AttemptAdmin, RunAdmin
+from skills.admin.searches import SearchEventAdmin
 from skills.admin.sessions import LearnedSessionAdmin
 from skills.admin.skills import SkillAdmin
 
@@ -12,5 +13,6 @@ __all__ = [
     "LearnedSessionAdmin",
     "RevisionAdmin",
     "RunAdmin",
+    "SearchEventAdmin",
     "SkillAdmin",
 ]

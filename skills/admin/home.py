@@ -37,6 +37,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
                 proposals,
                 _item("Skills", "school", "skills_skill"),
                 _item("Experiences", "lightbulb", "skills_skillexperience"),
+                _item("Searches", "manage_search", "skills_searchevent"),
             ],
         },
         {

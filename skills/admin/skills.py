@@ -14,6 +14,7 @@ from skills.admin.evidence import view_experience
 from skills.admin.history import HistoryAdmin
 from skills.admin.travelling import TravellingAdmin
 from skills.models import RevisionState, Skill, SkillExperience
+from skills.selectors.searches import MOST, use_of
 
 STATUS_COLOURS = {"Active": "success", "Archived": "info", "Quarantined": "danger"}
 REVISION_COLOURS = {
@@ -68,8 +69,11 @@ class SkillAdmin(TravellingAdmin, HistoryAdmin):
             .select_related("turn", "session")
             .order_by((F("importance") * F("credibility")).desc(), "id")[:MAX_EVIDENCE]
         )
+        use = use_of(skill=obj)
         return {
             "skill": obj,
+            "use": use,
+            "times": f"{MOST:,} or more" if use.times == MOST else f"{use.times:,}",
             "status_colour": STATUS_COLOURS[obj.get_status_display()],
             "revisions": [(revision, REVISION_COLOURS[revision.state]) for revision in revisions],
             "evidence": [view_experience(experience) for experience in support],

@@ -273,6 +273,7 @@ MODELS = {
     "conversations.session": READ + CLOSING,
     "skills.autodreamrun": READ,
     "skills.distillationattempt": READ,
+    "skills.searchevent": READ,
     "skills.skill": READ + TRAVELLING + EDITING_SKILL + HISTORY,
     "skills.skillexperience": READ,
     "skills.skillrevision": READ + DECISIONS + EDITING,

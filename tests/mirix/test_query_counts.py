@@ -47,6 +47,7 @@ ADMIN = {
     "procrastinate.procrastinatejob": 9,
     "skills.autodreamrun": 8,
     "skills.distillationattempt": 9,
+    "skills.searchevent": 8,
     "skills.skill": 8,
     "skills.skillexperience": 8,
     "skills.skillrevision": 8,

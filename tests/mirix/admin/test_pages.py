@@ -29,6 +29,7 @@ from tests.factories import (
     make_owner,
     make_proposal,
     make_run,
+    make_search,
     make_session,
     make_skill,
     make_superuser,
@@ -75,6 +76,7 @@ ROWS: dict[str, Callable[[Owner], Any]] = {
     "skills.skillexperience": make_experience,
     "skills.autodreamrun": make_run,
     "skills.distillationattempt": _attempt,
+    "skills.searchevent": lambda owner: make_search(owner, [make_skill(owner)]),
 }
 MANAGED = {f"tenants.{model}" for model in ("organization", "client", "apikey", "enduser", "membership")}
 """Pages with forms for administrators, which tests/mirix/tenants/admin looks at."""
