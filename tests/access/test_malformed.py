@@ -77,6 +77,8 @@ PARAMETERS = [
     "search_field",
     "memory_type",
     "explain",
+    "view",
+    "token_budget",
     "topic",
     "verified",
     "role",

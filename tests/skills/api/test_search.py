@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from skills.models import SearchEvent
 from skills.search.index import index_skill
 from skills.search.service import DEGRADED
 from tests.factories import make_content, make_owner, make_skill
@@ -322,3 +323,59 @@ class TestTokenBudget:
         answer = read_api.get(ONE, {"user_id": "alice", "query": "refund", "token_budget": 1})
         assert names(answer) == []
         assert "message" not in answer.json()
+
+
+class TestStrangers:
+    """Whatever a caller says, only the credential says whose skills are searched."""
+
+    @pytest.fixture
+    def theirs(self, stranger):
+        (skill,) = publish(stranger, [{"name": "order-of-strangers", "filter_tags": {"desk": "eu"}}])
+        return skill
+
+    @BOTH
+    @pytest.mark.parametrize("method", ["hybrid", "bm25", "embedding", "string_match"])
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {},
+            {"query": ""},
+            {"filter_tags": '{"desk": "eu"}'},
+            {"filter_tags": '{"desk": {"$exists": true}}', "explain": "1"},
+            {"view": "catalog", "token_budget": 10_000},
+            {"search_field": "name"},
+        ],
+    )
+    def test_of_two_organizations_each_finds_its_own(
+        self, read_api, stranger_api, owner, stranger, skill, theirs, path, method, more
+    ):
+        asked = {"user_id": "alice", "query": "order", "search_method": method} | more
+        for names_the_other in ({}, {"org_id": stranger.organization.pk, "client_id": "client-1"}):
+            answer = read_api.get(path, asked | names_the_other)
+            assert names(answer) == ["pay-an-order"]
+            assert answer.json()["total_count"] == 1
+        assert names(stranger_api.get(path, asked | {"org_id": owner.organization.pk})) == [
+            "order-of-strangers"
+        ]
+
+    @BOTH
+    def test_a_member_of_one_organization_finds_nothing_of_another(self, member_api, skill, theirs, path):
+        asked = {"user_id": "alice", "query": "order"}
+        assert names(member_api("reviewer").get(path, asked)) == ["pay-an-order"]
+
+    def test_a_search_is_logged_in_the_callers_organization(
+        self, stranger_api, owner, stranger, skill, theirs
+    ):
+        stranger_api.get(ALL, {"query": "order", "org_id": owner.organization.pk})
+        event = SearchEvent.objects.get()
+        assert (event.organization, event.skill_ids) == (stranger.organization, [theirs.pk])
+
+
+def test_hostile_tags_are_only_text_and_never_an_error_of_ours(read_api, skill):
+    asked = {"user_id": "alice", "query": "order"}
+    for wanted in ["') OR true --", "%s", "$1", "🔑", "\u0000desk", "0"]:
+        for filter_tags in ({wanted: wanted}, {wanted: {"$exists": True}}, {"x": {"$contains": wanted}}):
+            answer = read_api.get(ONE, asked | {"filter_tags": json.dumps(filter_tags)})
+            # Without its NUL that key is the skill's own.
+            own = filter_tags == {"\u0000desk": {"$exists": True}}
+            assert names(answer) == (["pay-an-order"] if own else [])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.core.exceptions import ValidationError
 
@@ -87,3 +89,120 @@ def test_deep_operands_are_only_values(owner, depth):
     publish(owner, [{"name": "eu", "filter_tags": {"desk": ["eu"]}}])
     filter_tags = parse_filter_tags('{"desk": {"$contains": ' + "[" * depth + "]" * depth + "}}")
     assert not Skill.objects.filter(tag_condition(filter_tags)).exists()
+
+
+HOSTILE = [
+    "'",
+    '"',
+    "''",
+    "a'b",
+    "%",
+    "%s",
+    "%(key)s",
+    "%%",
+    "$",
+    "$1",
+    "$in",
+    "$exists",
+    ".",
+    "a.b.c",
+    "a,b",
+    "{a}",
+    "{a,b}",
+    "?",
+    "?|",
+    "@>",
+    "->>",
+    "__exact",
+    "a__isnull",
+    "0",
+    "-1",
+    "00",
+    "9" * 30,
+    "",
+    " ",
+    "\\",
+    "\\u0000",
+    "\n",
+    "--",
+    "/*",
+    ";",
+    "') OR true --",
+    "x' OR '1'='1",
+    "ключ",
+    "鍵",
+    "🔑",
+    "e\u0301",
+    "\u202e",
+    "k" * 5_000,
+]
+FORMS = {
+    "equal": lambda value: value,
+    "in": lambda value: {"$in": ["other", value]},
+    "contains": lambda value: {"$contains": value},
+}
+
+
+class TestHostile:
+    @pytest.mark.parametrize("form", FORMS)
+    @pytest.mark.parametrize("odd", HOSTILE)
+    def test_a_key_or_value_finds_exactly_itself(self, owner, odd, form):
+        value = [odd] if form == "contains" else odd
+        publish(
+            owner,
+            [
+                {"name": "as-key", "filter_tags": {odd: ["v"] if form == "contains" else "v"}},
+                {"name": "as-value", "filter_tags": {"k": value}},
+                {"name": "neither", "filter_tags": {"other-key": "v", "k": "other value"}},
+            ],
+        )
+
+        def found(filter_tags):
+            kept = Skill.objects.filter(tag_condition(filter_tags))
+            return list(kept.values_list("name", flat=True))
+
+        assert found({odd: FORMS[form]("v")}) == ["as-key"]
+        assert found({"k": FORMS[form](odd)}) == ["as-value"]
+        assert found({odd: {"$exists": True}}) == ["as-key"]
+        assert sorted(found({odd: {"$exists": False}})) == ["as-value", "neither"]
+
+    @pytest.mark.parametrize("form", FORMS)
+    def test_they_travel_as_parameters_alone(self, form):
+        plain = {"a": FORMS[form]("b"), "c": {"$exists": False}}
+        hostile = {"a'\"%s": FORMS[form]("') OR true --"), "%(x)s": {"$exists": False}}
+        statements = [
+            Skill.objects.filter(tag_condition(filter_tags)).query.sql_with_params()[0]
+            for filter_tags in (plain, hostile)
+        ]
+        assert statements[0] == statements[1]
+
+    @pytest.mark.parametrize("operator", ["$gt", "$ne", "$regex", "$where", "$", "", "exists", "$IN", "$in "])
+    def test_an_unknown_operator_is_refused_by_name(self, operator):
+        with pytest.raises(ValidationError, match=f"“{re.escape(operator)}” of “a” is no operator"):
+            tag_condition({"a": {operator: 1}})
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '{"a": NaN}',
+            '{"a": {"$contains": Infinity}}',
+            '{"a": 1, "a": 2}',
+            '{"a": ' + "9" * 5_000 + "}",
+            '{"a": {"$contains": ' + "[" * 5_000 + "]" * 5_000 + "}}",
+            '{"a":' * 5_000 + "1" + "}" * 5_000,
+        ],
+    )
+    def test_what_no_strict_reader_takes_is_refused(self, text):
+        with pytest.raises(ValidationError):
+            parse_filter_tags(text)
+
+    @pytest.mark.parametrize("text", ['{"a": 1e999}', '{"a": -1e999}'])
+    def test_a_number_beyond_all_is_refused(self, text):
+        with pytest.raises(ValidationError):
+            parse_filter_tags(text)
+
+    @pytest.mark.parametrize("operand", ["1e999", "1e308", "9" * 4_000, "[1e999]", '{"a": null}', "null"])
+    def test_any_operand_of_contains_is_only_a_value(self, owner, operand):
+        publish(owner, [{"name": "eu", "filter_tags": {"desk": ["eu"]}}])
+        filter_tags = parse_filter_tags('{"desk": {"$contains": ' + operand + "}}")
+        assert not Skill.objects.filter(tag_condition(filter_tags)).exists()
