@@ -299,5 +299,5 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": _LOG_LEVEL},
-    "loggers": {"procrastinate": {"level": "WARNING"}},
+    "loggers": {name: {"level": "WARNING"} for name in ("procrastinate", "httpx2")},
 }

@@ -7,10 +7,12 @@ import logging
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
+from mirix.llm.embeddings import EmbeddingFailed
 from skills import triggers
 from skills.dream import Stopped, dream
 from skills.models import AutoDreamRun
 from skills.runs import LostRun, OwnerBusy, RunOver, claim_run
+from skills.search import embedding
 
 logger = logging.getLogger(__name__)
 
@@ -50,3 +52,31 @@ def trigger_runs(timestamp: int) -> None:
     """Start the runs that are due although nothing was sealed just now."""
     if started := triggers.trigger_all_due():
         logger.info("%d runs were due", started)
+
+
+@app.task(name=embedding.EMBED_SKILLS, queue=embedding.QUEUE)
+def embed_skills(skill_ids: list[str]) -> None:
+    """Embed skills that were just published; where the endpoint fails, the regular look does it later."""
+    try:
+        embedding.embed_skills(skill_ids)
+    except EmbeddingFailed as error:
+        logger.warning("%d skills wait for their embedding: %s", len(skill_ids), error.reason)
+
+
+@app.periodic(cron="* * * * *")
+@app.task(
+    name="skills.embed_missing",
+    queue=embedding.QUEUE,
+    queueing_lock="skills.embed_missing",
+    lock="skills.embed_missing",
+    pass_context=True,
+)
+def embed_missing(context: JobContext, timestamp: int) -> None:
+    """Embed what has no vector of the present model, and of its present text."""
+    try:
+        done = embedding.embed_missing(should_stop=context.should_abort)
+    except EmbeddingFailed as error:
+        logger.warning("Embedding rests until the next minute: %s", error.reason)
+    else:
+        if done.stored:
+            logger.info("%d skills were embedded", done.stored)

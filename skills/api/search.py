@@ -45,7 +45,9 @@ class PlaceSerializer(serializers.Serializer):
 class ExplanationSerializer(serializers.Serializer):
     """Why a row stands where it does."""
 
-    lanes = serializers.DictField(child=PlaceSerializer(), help_text="By lane: rank from 1, and BM25 score.")
+    lanes = serializers.DictField(
+        child=PlaceSerializer(), help_text="By lane: rank from 1, and BM25 score or cosine similarity."
+    )
     matched_terms = serializers.ListField(child=serializers.CharField(), source="terms")
 
 
@@ -187,6 +189,7 @@ def _search(
         limit=asked["limit"],
         filter_tags=asked.get("filter_tags"),
         explain=asked["explain"],
+        similarity_threshold=asked.get("similarity_threshold"),
     )
     seconds = perf_counter() - began
     shown = _shown(asked, result)

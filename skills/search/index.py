@@ -14,8 +14,9 @@ from typing import Any
 from django.db import connection, transaction
 
 from mirix.tenants.models import Organization
-from skills.models import Skill, SkillDocument, SkillPosting, SkillStatus
+from skills.models import Skill, SkillDocument, SkillEmbedding, SkillPosting, SkillStatus
 from skills.search.analysis import term_counts
+from skills.search.embedding import follow
 
 FIELDS = ("name", "triggers", "description", "instructions")
 REBUILD_BATCH = 200
@@ -52,6 +53,7 @@ def remove_skill(skill_id: str) -> None:
     """Make a skill not findable; one that is not indexed stays so."""
     list(Skill.objects.filter(pk=skill_id).select_for_update(no_key=True))
     SkillDocument.objects.filter(skill_id=skill_id).delete()
+    SkillEmbedding.objects.filter(skill_id=skill_id).delete()
 
 
 def rebuild(
@@ -141,6 +143,8 @@ def _replace(skills: list[Skill]) -> int:
     if rows:
         with connection.cursor() as cursor:
             cursor.execute(INSERT_POSTINGS, [list(column) for column in zip(*rows, strict=True)])
+    if skills:
+        follow(skills)
     return len(active)
 
 

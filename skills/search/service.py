@@ -1,9 +1,9 @@
 """Finding skills: the one entrance to search for the API, the admin, commands and the evolver.
 
-Methods: `bm25` is the lexical lane over all fields. `hybrid` fuses lists by reciprocal rank: the lexical lane
-over all fields and the one over name and description. `embedding` asks for the semantic lane. This release
-has no semantic lane, so these two answer from the lexical lists alone and say so in `degraded`.
-`string_match` finds a text as it stands, case ignored.
+Methods: `bm25` is the lexical lane over all fields. `embedding` is the semantic lane: skills by the nearness
+of their vectors to the query's. `hybrid` fuses three lists by reciprocal rank: lexical over all fields,
+lexical over name and description, semantic. Where the semantic lane cannot answer these two go on with the
+lexical lists, and `degraded` says why. `string_match` finds a text as it stands, case ignored.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
+from mirix.llm.embeddings import EmbeddingFailed, get_endpoint
 from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
 from mirix.text import clean_text
 from skills.models import Skill, SkillStatus
+from skills.search.embedding import space_of
 from skills.search.fusion import fuse
 from skills.search.lexical import FIELD_WEIGHTS, matched_terms, rank
 from skills.search.literal import containing
+from skills.search.semantic import Nearest, nearest
 from skills.search.tags import tag_condition
 
 METHODS = ("hybrid", "bm25", "embedding", "string_match")
@@ -33,6 +36,7 @@ MAX_LIMIT = 100
 LANE_DEPTH = 100
 ALL_FIELDS = tuple(FIELD_WEIGHTS)
 HEAD_FIELDS = ("name", "description")
+SEMANTIC = "semantic"
 DEGRADED = "no embedding endpoint is configured; lexical lane alone"
 
 
@@ -48,8 +52,9 @@ class Place:
 class Hit:
     """One skill that was found.
 
-    `score` is what the method ranks by: BM25, or the fused score; None where nothing was ranked. `lanes` and
-    `terms` (the query's terms that stand in the skill) are filled where an explanation was asked for.
+    `score` is what the method ranks by: BM25, cosine similarity, or the fused score; None where
+    nothing was ranked. `lanes` and `terms` (the query's terms that stand in the skill) are filled where an
+    explanation was asked for.
     """
 
     skill: Skill
@@ -78,11 +83,16 @@ def search(
     limit: int = 10,
     filter_tags: Mapping[str, Any] | None = None,
     explain: bool = False,
+    similarity_threshold: float | None = None,
 ) -> SearchResult:
     """Find active skills of an owner, or of the whole organization where `owner` is None.
 
     An empty query returns the newest. `method` defaults to `MIRIX_SKILL_SEARCH_METHOD`; `field` restricts to
-    one field. Raises `ValidationError`, keyed by the API's names, for an unknown method or field, a limit
+    one field; vectors know name and description together. `similarity_threshold` is a cosine distance that
+    what the semantic lane finds must be below; it bears on no other score. Not within a transaction, since it
+    may wait for the vector of the query.
+
+    Raises `ValidationError`, keyed by the API's names, for an unknown method or field, a limit
     outside 1 to 100, and bad `filter_tags`. Runs a fixed number of statements.
     """
     method = method or settings.MIRIX_SKILL_SEARCH_METHOD
@@ -95,28 +105,88 @@ def search(
         newest = matching.select_related("end_user").order_by("-created_at", "-pk")
         hits = [Hit(skill=skill, score=None) for skill in newest[:limit]]
         return SearchResult(hits=hits, method=method, total_count=matching.count())
-    lanes = _lanes(method, field)
-    ranking = rank(
+    eligible = tagged if filter_tags else None
+    near, degraded = None, None
+    if method in ("hybrid", "embedding"):
+        near, degraded = _near(organization, owner, query, field, eligible, similarity_threshold)
+    lanes: dict[str, list[tuple[str, float]]] = {}
+    total = 0
+    if near is None or method == "hybrid":
+        fields = _lanes(method, field)
+        ranking = rank(
+            organization=organization,
+            owner=owner,
+            query=query,
+            lanes=list(fields.values()),
+            depth=limit if method == "bm25" else LANE_DEPTH,
+            eligible=eligible,
+        )
+        lanes, total = dict(zip(fields, ranking.lanes, strict=True)), ranking.total
+    if near is not None:
+        lanes[SEMANTIC] = near.ranked
+        total = near.total if method == "embedding" else total
+    best, total = _best(method, lanes, total)
+    # Asked for once more with its status: the index may be behind where it was written past the services.
+    found = skills.select_related("end_user").in_bulk([skill_id for skill_id, _ in best[:limit]])
+    hits = [Hit(skill=found[skill_id], score=score) for skill_id, score in best[:limit] if skill_id in found]
+    if explain:
+        hits = _explained(organization, query, hits, lanes)
+    return SearchResult(hits=hits, method=method, total_count=total, degraded=degraded)
+
+
+def _near(
+    organization: Organization,
+    owner: Owner | None,
+    query: str,
+    field: str,
+    eligible: QuerySet[Skill] | None,
+    threshold: float | None,
+) -> tuple[Nearest | None, str | None]:
+    """Return what the semantic lane finds, None where it cannot; and what the answer has to do without."""
+    if field and field not in HEAD_FIELDS:
+        return None, f"{field} has no embedding; lexical lane alone"
+    endpoint = get_endpoint()
+    if endpoint is None:
+        return None, DEGRADED
+    try:
+        vector = endpoint.embed_query(query)
+    except EmbeddingFailed as error:
+        return None, f"{error.reason}; lexical lane alone"
+    near = nearest(
         organization=organization,
         owner=owner,
-        query=query,
-        lanes=list(lanes.values()),
-        depth=limit if method == "bm25" else LANE_DEPTH,
-        eligible=tagged if filter_tags else None,
+        space=space_of(endpoint),
+        vector=vector,
+        depth=LANE_DEPTH,
+        threshold=threshold,
+        eligible=eligible,
     )
-    if method == "bm25":
-        (best,) = ranking.lanes
-    else:
-        lists = [[skill_id for skill_id, _ in lane] for lane in ranking.lanes]
-        best = fuse(lists, k=settings.MIRIX_SKILL_HYBRID_RRF_K)[:limit]
-    # Asked for once more with its status: the index may be behind where it was written past the services.
-    found = skills.select_related("end_user").in_bulk([skill_id for skill_id, _ in best])
-    hits = [Hit(skill=found[skill_id], score=score) for skill_id, score in best if skill_id in found]
-    if explain:
-        places = dict(zip(lanes, ranking.lanes, strict=True))
-        hits = _explained(organization, query, hits, places)
-    degraded = None if method == "bm25" else DEGRADED
-    return SearchResult(hits=hits, method=method, total_count=ranking.total, degraded=degraded)
+    if not near.skills:
+        return near, None
+    if not near.comparable:
+        return (
+            None,
+            f"none of {near.skills} skills has an embedding of this model; lexical lane alone",
+        )
+    if near.comparable < near.skills:
+        missing = near.skills - near.comparable
+        return (
+            near,
+            f"{missing} of {near.skills} skills have no embedding yet; found by words alone",
+        )
+    return near, None
+
+
+def _best(
+    method: str, lanes: dict[str, list[tuple[str, float]]], total: int
+) -> tuple[list[tuple[str, float]], int]:
+    """Return the ranking that the method makes of its lanes, and how many skills match."""
+    if method == "bm25" or list(lanes) == [SEMANTIC]:
+        (best,) = lanes.values()
+        return best, total
+    lists = [[skill_id for skill_id, _ in lane] for lane in lanes.values()]
+    best = fuse(lists, k=settings.MIRIX_SKILL_HYBRID_RRF_K)
+    return best, max(total, len(best))
 
 
 def _validate(method: str, field: str, limit: int) -> None:
