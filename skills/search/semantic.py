@@ -47,12 +47,16 @@ SELECT skill_id, 1 - distance, total, comparable, skills FROM (
 ) AS best ON true ORDER BY distance, skill_id
 """  # noqa: S608
 INDEXED = f"""
-SELECT skill_id, 1 - distance FROM (
+SELECT skill_id, distance FROM (
     SELECT skill_id, vector::halfvec({{size}}) <=> %s::halfvec({{size}}) AS distance
     FROM {TABLE} WHERE {{scope}} AND space = %s AND dimensions = {{size}} AND {{eligible}}
     ORDER BY vector::halfvec({{size}}) <=> %s::halfvec({{size}}) LIMIT %s
-) AS best WHERE distance < %s ORDER BY distance, skill_id
+) AS best ORDER BY distance, skill_id
 """  # noqa: S608
+ITERATE = """
+SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', %s, true),
+       set_config('hnsw.max_scan_tuples', %s, true), set_config('hnsw.scan_mem_multiplier', '16', true)
+"""
 COUNTS = f"""
 SELECT (SELECT count(*) FROM {TABLE} WHERE {{scope}} AND space = %s),
        (SELECT count(*) FROM {DOCUMENTS} WHERE {{scope}})
@@ -86,7 +90,8 @@ def nearest(
 ) -> Nearest:
     """Return the skills of an owner, or of the organization, that are nearest to the vector of a query.
 
-    `threshold` is a cosine distance that all must be below. One statement for an owner.
+    `threshold` is a cosine distance that all must be below. One statement for an owner; for an organization
+    two, for a large one up to three and a setting in a transaction.
     """
     require(owner.organization.pk if owner else organization.pk)
     try:
@@ -103,20 +108,16 @@ def nearest(
             cursor.execute(COUNTS.format(scope=scope), [*scope_values, space, *scope_values])
             comparable, skills = cursor.fetchone()
             if comparable > EXACT_UP_TO and len(vector) <= MAX_INDEXED_DIMENSIONS:
+                values = [written, *scope_values, space, *only_values, written, depth]
                 statement = INDEXED.format(scope=scope, eligible=only, size=len(vector))
-                values = [written, *scope_values, space, *only_values, written, depth, limit]
                 with transaction.atomic():
-                    cursor.execute(
-                        "SELECT set_config('hnsw.iterative_scan', 'strict_order', true),"
-                        " set_config('hnsw.ef_search', %s, true),"
-                        " set_config('hnsw.max_scan_tuples', %s, true)",
-                        [str(max(depth, 40)), str(SCAN_AT_MOST)],
-                    )
+                    cursor.execute(ITERATE, [str(max(2 * depth, 100)), str(SCAN_AT_MOST)])
                     cursor.execute(statement, values)
-                    ranked = cursor.fetchall()
-                if not ranked and threshold is None and eligible is None:
-                    comparable = 0  # the vectors of the space have another size
-                return Nearest(ranked=ranked, total=len(ranked), comparable=comparable, skills=skills)
+                    rows = cursor.fetchall()
+                if len(rows) == depth:
+                    ranked = [(skill_id, 1 - distance) for skill_id, distance in rows if distance < limit]
+                    return Nearest(ranked=ranked, total=len(ranked), comparable=comparable, skills=skills)
+                # The index gave up early: few are eligible, or have this size.
         statement = EXACT.format(scope=scope, eligible=only)
         values = [len(vector), written, *scope_values, space, limit, *only_values, *scope_values, depth]
         cursor.execute(statement, values)
