@@ -91,6 +91,19 @@ def number(name: str, default: float, *, low: float, high: float) -> float:
     raise refuse(name, f"a number from {low:g} to {high:g}", shown=value)
 
 
+def numbers(name: str, default: list[float], *, low: float, high: float) -> list[float]:
+    """Return as many numbers from `low` to `high` as the default has, from between the commas."""
+    if not (value := text(name)):
+        return default
+    try:
+        found = [float(part) for part in value.split(",")]
+    except ValueError:
+        found = []
+    if len(found) == len(default) and all(low <= part <= high for part in found):
+        return found
+    raise refuse(name, f"{len(default)} numbers from {low:g} to {high:g}, separated by commas", shown=value)
+
+
 def words(name: str, default: list[str]) -> list[str]:
     """Return what stands between the commas."""
     return [word for part in text(name).split(",") if (word := part.strip())] or default

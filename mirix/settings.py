@@ -223,6 +223,10 @@ MIRIX_SKILL_SEARCH_METHOD = env.choice(
     "MIRIX_SKILL_SEARCH_METHOD", "hybrid", ("hybrid", "bm25", "embedding", "string_match")
 )
 MIRIX_SKILL_HYBRID_RRF_K = env.whole("MIRIX_SKILL_HYBRID_RRF_K", default=15, low=0, high=10_000)
+# Of the lists `all`, `name_description` and `semantic`.
+MIRIX_SKILL_HYBRID_WEIGHTS = env.numbers(
+    "MIRIX_SKILL_HYBRID_WEIGHTS", default=[1.0, 1.0, 1.0], low=0, high=1_000
+)
 
 # Vectors for search; without a model it works by words alone (mirix.llm.embeddings).
 MIRIX_EMBEDDING_MODEL = env.text("MIRIX_EMBEDDING_MODEL")

@@ -37,6 +37,7 @@ LANE_DEPTH = 100
 ALL_FIELDS = tuple(FIELD_WEIGHTS)
 HEAD_FIELDS = ("name", "description")
 SEMANTIC = "semantic"
+FUSED = ("all", "name_description", SEMANTIC)
 DEGRADED = "no embedding endpoint is configured; lexical lane alone"
 
 
@@ -185,7 +186,12 @@ def _best(
         (best,) = lanes.values()
         return best, total
     lists = [[skill_id for skill_id, _ in lane] for lane in lanes.values()]
-    best = fuse(lists, k=settings.MIRIX_SKILL_HYBRID_RRF_K)
+    by_lane = dict(zip(FUSED, settings.MIRIX_SKILL_HYBRID_WEIGHTS, strict=True))
+    # The lane of a single field stands in for both lexical lists.
+    weights = [by_lane.get(lane, 1.0) for lane in lanes]
+    if not any(weights):  # those that should count could not answer
+        weights = [1.0] * len(lanes)
+    best = fuse(lists, k=settings.MIRIX_SKILL_HYBRID_RRF_K, weights=weights)
     return best, max(total, len(best))
 
 

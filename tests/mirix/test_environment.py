@@ -23,6 +23,7 @@ READ = sorted(found for found in set(READERS.findall(SETTINGS.read_text())) if f
 WRONG = {
     "whole": ["x", "1.5", "-1", "9" * 20, "1_0", "²", "0x1", "+1"],
     "number": ["x", "nan", "inf", "-1", "9" * 20],
+    "numbers": ["x", "1,1", "1,1,1,1", "1,,1", "1,nan,1", "1,-1,1"],
     "switch": ["maybe", "ture", "2"],
     "choice": ["foo", "*"],
     "url": ["foo", "foo://host", "http:/host", "redis://host:x", "https://host:99999", "http://[::1"],

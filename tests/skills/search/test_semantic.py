@@ -71,6 +71,16 @@ class TestLane:
             assert found == (expected or (["card"] if method == "hybrid" else []))
         assert named(find(owner, "card", method="bm25", similarity_threshold=0.0)) == ["card"]
 
+    def test_lists_weigh_what_the_setting_says(self, owner, cards, settings):
+        settings.MIRIX_SKILL_HYBRID_WEIGHTS = [0.0, 2.0, 0.5]
+        result = find(owner, "card")
+        assert [hit.score for hit in result.hits] == [2 / 16 + 0.5 / 16, 0.5 / 17, 0.5 / 18]
+        settings.MIRIX_SKILL_HYBRID_WEIGHTS = [1.0, 1.0, 0.0]
+        assert named(find(owner, "card")) == ["card"]
+        settings.MIRIX_SKILL_HYBRID_WEIGHTS = [0.0, 0.0, 1.0]
+        settings.MIRIX_EMBEDDING_MODEL = ""
+        assert named(find(owner, "card")) == ["card"]
+
     def test_others_vectors_are_never_found(self, owner, stranger, cards):
         mate = make_owner(owner.organization)
         for other in (stranger, mate):
