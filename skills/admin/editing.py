@@ -21,7 +21,7 @@ from skills.admin.review import FIELD_LABELS
 from skills.content import Content
 from skills.models import RevisionState, Skill, SkillRevision
 from skills.review.diffs import field_diffs
-from skills.review.editing import edit_proposal, edit_skill, merged
+from skills.review.editing import edit_proposal, edit_skill, latest_of, merged
 from skills.review.errors import EditConflict, InvalidContent, ReasonRequired, ReviewError
 
 EDIT_TEMPLATE = "admin/skills/edit.html"
@@ -75,10 +75,13 @@ class WritingAdmin(ManagedAdmin):
         save: Callable[[SkillRevision, EditForm], SkillRevision],
     ) -> HttpResponse:
         """Show the form on GET; on POST save it, or show what was wrong, or what somebody else wrote."""
-        began = _began(row, base, request.POST.get("seen", ""))
+        named = _named(row, request.POST.get("seen", ""))
+        began = named or base
         decides = may_decide(request, row)
 
         def write(form: EditForm) -> HttpResponse:
+            if named is None:
+                _refuse_unnamed(row, base)
             try:
                 with transaction.atomic():
                     revision = save(began, form)
@@ -120,7 +123,8 @@ class WritingAdmin(ManagedAdmin):
         self, request: HttpRequest, conflict: EditConflict, mine: Content, show: Callable[..., HttpResponse]
     ) -> HttpResponse:
         """Show base, theirs and mine; the form goes on from theirs with what both sides changed."""
-        base, theirs = Content.of(conflict.base), Content.of(conflict.theirs)
+        base = Content.of(conflict.base or conflict.theirs)
+        theirs = Content.of(conflict.theirs)
         merge = merged(base=base, theirs=theirs, mine=mine)
         form = EditForm(None, began=merge.content, seen=conflict.theirs.pk)
         form.initial["reason"] = request.POST.get("reason", "")
@@ -169,13 +173,22 @@ def save_proposal(
     )
 
 
-def _began(row: Any, base: SkillRevision, seen: str) -> SkillRevision:
-    """Return the revision that the author began with, of this row's own; the latest where none is named."""
+def _named(row: Any, seen: str) -> SkillRevision | None:
+    """Return the revision that the author began with, of this row's own; None where none is named."""
     if not seen or "\x00" in seen:
-        return base
+        return None
     own = SkillRevision.objects.with_owner_of(row)
     own = own.filter(skill=row) if isinstance(row, Skill) else own.filter(name=row.name, skill=row.skill_id)
-    return own.select_related("organization", "end_user", "skill").filter(pk=seen).first() or base
+    return own.select_related("organization", "end_user", "skill").filter(pk=seen).first()
+
+
+def _refuse_unnamed(row: Any, base: SkillRevision) -> None:
+    """Raise `EditConflict`: who does not say what they began with may not have read what is there."""
+    theirs = base if isinstance(row, Skill) else latest_of(base)
+    if theirs.state != RevisionState.REJECTED:  # of which the service says so
+        raise EditConflict(
+            f"This form does not say which text of “{row.name}” you began with.", base=None, theirs=theirs
+        )
 
 
 def _address(theirs: SkillRevision) -> str:

@@ -151,9 +151,11 @@ class HistoryAdmin(WritingAdmin):
         def save(form: ReasonForm) -> HttpResponse:
             seen = form.cleaned_data["seen"]
             try:
-                if seen and seen != shown:
+                if seen != shown:
                     raise BaseConflict(
                         f"“{skill.name}” is at version {skill.version} by now; look at it again."
+                        if seen
+                        else f"This form does not say which version of “{skill.name}” it showed; look again."
                     )
                 with transaction.atomic():
                     act(form.cleaned_data["reason"], user_of(request))

@@ -22,7 +22,10 @@ class BaseConflict(ReviewError):
 
 
 class EditConflict(ReviewError):
-    """Somebody else was faster: `base` is the revision that the author began with, `theirs` the one today."""
+    """Somebody else was faster, or may have been: `theirs` is the revision of today.
+
+    `base` is the one that the author began with, None where they do not say.
+    """
 
     def __init__(self, message: str, *, base: Any, theirs: Any) -> None:
         self.base = base

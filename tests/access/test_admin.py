@@ -41,16 +41,17 @@ CLIENT = Client(raise_request_exception=False)
 def forms_of(world: World) -> dict[str, dict[str, Any]]:
     """Return what is sent to forms at home, by page."""
     organization = world.home.organization.pk
+    skill, proposal = world.home.rows["skills.skill"], world.home.rows["skills.skillrevision"]
     return {
         "skills.skill import": {
             "end_user": world.home.rows["tenants.enduser"].pk,
             "text": "---\nname: another\ndescription: Another.\n---\nDo.",
         },
         "skills.skillrevision reject": {"reason": "No."},
-        "skills.skillrevision edit": EDITED,
-        "skills.skill edit": EDITED,
+        "skills.skillrevision edit": EDITED | {"seen": proposal.pk},
+        "skills.skill edit": EDITED | {"seen": skill.current_revision_id},
         **{
-            f"skills.skill {act}": {"reason": "So."}
+            f"skills.skill {act}": {"reason": "So.", "seen": skill.current_revision_id}
             for act in ("archive", "quarantine", "restore", "release")
         },
         "tenants.client add": {"organization": organization, "name": "another"},

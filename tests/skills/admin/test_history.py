@@ -14,7 +14,7 @@ from skills.admin.forms import texts_of
 from skills.content import Content
 from skills.models import ReviewDecision, Skill, SkillRevision
 from skills.review.history import archive
-from skills.review.publishing import approve
+from skills.review.publishing import approve, reject
 from tests.factories import make_content, make_member, make_proposal, make_skill
 
 pytestmark = pytest.mark.django_db
@@ -117,12 +117,14 @@ def test_taking_out_and_bringing_back_asks_why(reviewer, owner, before, act, aft
     shown = reviewer.get(url(skill, act))
     assert (shown.status_code, now(skill).status) == (200, before)
 
-    assert reviewer.post(url(skill, act), {"reason": ""}).status_code == 400
-    assert reviewer.post(url(skill, act), {"reason": "So."}).status_code == 302
+    seen = shown.context["form"].initial["seen"]
+    assert reviewer.post(url(skill, act), {"reason": "", "seen": seen}).status_code == 400
+    assert reviewer.post(url(skill, act), {"reason": "So.", "seen": seen}).status_code == 302
 
     assert now(skill).status == after
     assert ReviewDecision.objects.get().reason == "So."
-    assert reviewer.post(url(skill, act), {"reason": "Again."}).status_code == 400
+    seen = now(skill).current_revision_id
+    assert reviewer.post(url(skill, act), {"reason": "Again.", "seen": seen}).status_code == 400
 
 
 def test_what_changed_since_the_page_was_shown_is_left_alone(reviewer, skill):
@@ -134,6 +136,81 @@ def test_what_changed_since_the_page_was_shown_is_left_alone(reviewer, skill):
     assert answer.status_code == 400
     assert "is at version 0.1.2 by now; look at it again." in answer.content.decode()
     assert now(skill).version == "0.1.2"
+
+
+def seen_elsewhere(owner, named: str) -> dict[str, str]:
+    """What a form says it showed: nothing, or the revision of another skill."""
+    other = make_skill(owner, make_content(name="other")).current_revision_id
+    return {"nothing": {}, "blank": {"seen": ""}, "another": {"seen": other}}[named]
+
+
+UNNAMED = pytest.mark.parametrize("named", ["nothing", "blank", "another"])
+
+
+@UNNAMED
+@pytest.mark.parametrize(
+    ("before", "act"),
+    [
+        ("active", "rollback"),
+        ("active", "archive"),
+        ("active", "quarantine"),
+        ("archived", "restore"),
+        ("quarantined", "release"),
+    ],
+)
+def test_who_does_not_say_what_they_saw_changes_no_status(reviewer, owner, skill, named, before, act):
+    Skill.objects.filter(pk=skill.pk).update(status=before)
+    target = url(skill, act, "?to=0.1.0" if act == "rollback" else "")
+
+    answer = reviewer.post(target, {"reason": "So."} | seen_elsewhere(owner, named))
+
+    assert answer.status_code == 400
+    assert "look" in answer.context["form"].non_field_errors()[0]
+    assert (now(skill).status, now(skill).version, skill.revisions.count()) == (before, "0.1.1", 2)
+
+
+@UNNAMED
+def test_who_does_not_say_what_they_began_with_sees_what_is_there(reviewer, owner, skill, named):
+    base = skill.current_revision
+    theirs = approve(
+        revision=make_proposal(owner, replace(Content.of(skill), instructions="1. Theirs."), now(skill))
+    )
+    sent = form(base, description="Mine.")
+    del sent["seen"]
+
+    answer = reviewer.post(url(skill, "edit"), sent | seen_elsewhere(owner, named))
+
+    assert answer.status_code == 409
+    assert "does not say which text of “pay” you began with" in answer.context["conflict"]
+    assert answer.context["theirs"].pk == theirs.current_revision_id
+    page = answer.content.decode()
+    assert "Theirs is <a" in page
+    assert "You began with" not in page
+    assert (now(skill).version, now(skill).instructions) == ("0.1.2", "1. Theirs.")
+    shown = answer.context["form"].initial
+    assert (shown["description"], shown["instructions"]) == ("Mine.", "1. Ask twice.")
+    assert shown["seen"] == theirs.current_revision_id
+
+    again = {name: shown[name] for name in (*texts_of(Content.of(skill)), "seen")}
+    assert reviewer.post(answer.context["action"], again).status_code == 302
+
+
+@UNNAMED
+def test_nor_does_a_proposal_give_way_to_who_does_not_say_it(reviewer, owner, named):
+    proposal = make_proposal(owner, make_content(name="buy"))
+    sent = form(proposal, instructions="1. Mine.")
+    del sent["seen"]
+    sent |= seen_elsewhere(owner, named)
+    count = SkillRevision.objects.count()
+
+    answer = reviewer.post(url(proposal, "edit"), sent)
+
+    assert (answer.status_code, SkillRevision.objects.count()) == (409, count)
+    assert answer.context["action"] == url(proposal, "edit")
+    reject(revision=proposal, reason="No.")
+    answer = reviewer.post(url(proposal, "edit"), sent)
+    assert (answer.status_code, SkillRevision.objects.count()) == (400, count)
+    assert "was rejected" in answer.context["form"].non_field_errors()[0]
 
 
 def test_an_edit_publishes_and_leaves_the_rest_byte_for_byte(reviewer, owner):
