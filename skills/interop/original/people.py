@@ -7,6 +7,7 @@ share fixed ids; everything else by its id within its organization.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -144,10 +145,6 @@ class People:
             self._meet(place.organization, place.scope, {place.user_id: user})
         return self._owners[place.key]
 
-    def known_owner(self, key: tuple[str, str | None, str]) -> Owner:
-        """Return the owner of places with this key, one of which was asked for before."""
-        return self._owners[key]
-
     def client(self, place: Place) -> Client:
         """Return the client of a turn or an experience here: its own, or one that stands for the unknown."""
         known = place.client
@@ -196,6 +193,14 @@ class People:
 
     def bring_users(self, report: TableReport, advance: Callable[[int], None]) -> Iterator[None]:
         """Make the end users of the table of users, in their own organizations; yields between batches."""
+        one_id = Counter(
+            (user.organization_id, fitting_user_id(user.id))
+            for user in self.users.values()
+            if not user.is_erased
+        )
+        report.notes["put together: ids that differ only in how letters are composed"] += sum(
+            count for count in one_id.values() if count > 1
+        )
         for batch in batched(self.users.values()):
             wanted: dict[str, dict[str, Known | None]] = {}
             for user in batch:

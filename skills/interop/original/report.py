@@ -25,7 +25,7 @@ class TableReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON."""
-        return vars(self) | {"skipped": dict(self.skipped), "notes": dict(self.notes)}
+        return vars(self) | {"skipped": dict(+self.skipped), "notes": dict(+self.notes)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from mirix.tenants.owners import Owner
 from skills.interop.legacy import Names, base_name
 from skills.interop.original import memories
 from skills.interop.original.people import People, Skip
@@ -92,7 +93,8 @@ def _bring(
 
 def _names(source: Source, people: People) -> dict[str, str]:
     """Return the names of the memories that are not here yet, by the key that they get here."""
-    by_owner: dict[tuple[str, str | None, str], list[_Named]] = {}
+    owners: dict[str, Owner] = {}
+    by_owner: dict[str, list[_Named]] = {}
     for table in memories.TABLES:
         if not source.has(table, "id"):
             continue
@@ -103,7 +105,11 @@ def _names(source: Source, people: People) -> dict[str, str]:
                 )
             except Skip:
                 continue
-            by_owner.setdefault(place.key, []).append(
+            owner = people.owner(place)
+            owners[owner.end_user.pk] = (
+                owner  # who is one here has one set of names, whatever they were there
+            )
+            by_owner.setdefault(owner.end_user.pk, []).append(
                 _Named(
                     order=(row.get("created_at") or "", row["id"] or "", table),
                     pk=_pk(people, row, table),
@@ -112,11 +118,9 @@ def _names(source: Source, people: People) -> dict[str, str]:
                     called_after=memories.named_after(row)[:1_000],
                 )
             )
-            people.owner(place)
     names: dict[str, str] = {}
     for key in by_owner:
-        owner = people.known_owner(key)
-        here = dict(Skill.objects.for_owner(owner).values_list("pk", "name"))
+        here = dict(Skill.objects.for_owner(owners[key]).values_list("pk", "name"))
         new = sorted((one for one in by_owner[key] if one.pk not in here), key=lambda one: one.order)
         free = Names(((one.pk, one.brought) for one in new if one.brought is not None), here.values())
         for one in new:

@@ -349,6 +349,27 @@ class TestOddValues:
         }
 
 
+class TestPeople:
+    @pytest.mark.parametrize("choice", ["merge", "split"])
+    def test_whose_ids_are_one_here_share_their_names(self, make, choice: str):
+        source = make("G5")
+        source.client("client-b", "other", "admin")
+        for user_id in ("\u00e9", "e\u0301"):
+            source.add("users", id=user_id, organization_id=ORG, name="x", timezone="UTC", status="active")
+            source.memory(f"proc-{user_id}", user_id=user_id, name="s1", instructions=ascii(user_id))
+        report = run(source, choice=choice)
+        assert table(report, "users")["notes"] == {
+            "put together: ids that differ only in how letters are composed": 2
+        }
+        assert table(report, "procedural_memory")["imported"] == 2
+        assert {skill.end_user.user_id for skill in Skill.objects.all()} == {"\u00e9"}
+        assert {skill.name: skill.instructions for skill in Skill.objects.all()} == {
+            "s1": "'e\\u0301'",
+            "s1-2": "'\\xe9'",
+        }
+        assert run(source, choice=choice)["imported"] == 0
+
+
 class TestSessions:
     def test_turns_and_experiences_come_with_their_states(self, make):
         source = make("G5")
