@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests import run  # noqa: E402  (the line above makes it importable)
 
-BENCHMARKS = {"ingest": "tests.benchmarks.ingest"}
+BENCHMARKS = {"ingest": "tests.benchmarks.ingest", "search": "tests.benchmarks.search_latency"}
 
 
 def main() -> None:
@@ -31,11 +31,11 @@ def main() -> None:
     options = _options()
     os.chdir(ROOT)
     if options.measure:
-        measure(options.measure)
+        measure(options.measure, options.scale)
         return
     run.RESULTS.mkdir(parents=True, exist_ok=True)
     names = [options.name] if options.name else list(BENCHMARKS)
-    reports = {name: in_cluster(name) for name in names}
+    reports = {name: in_cluster(name, options.scale) for name in names}
     if options.json:
         figures = {name: report["figures"] for name, report in reports.items()}
         print(json.dumps(figures[options.name] if options.name else figures, indent=2))
@@ -44,11 +44,11 @@ def main() -> None:
         print("\n".join([name, *(f"  {line}" for line in report["lines"])]))
 
 
-def in_cluster(name: str) -> dict[str, Any]:
+def in_cluster(name: str, scale: float = 1.0) -> dict[str, Any]:
     """Run one benchmark on a cluster of its own; return its report."""
     with run.cluster(f"bench {name}", durable=True) as (var_dir, faults):
         process = subprocess.run(
-            [sys.executable, "-m", "tests.bench", "--measure", name],
+            [sys.executable, "-m", "tests.bench", "--measure", name, "--scale", str(scale)],
             stdout=subprocess.PIPE,
             env=run.clean_environment("") | {"MIRIX_VAR_DIR": str(var_dir)},
             check=False,
@@ -61,7 +61,7 @@ def in_cluster(name: str) -> dict[str, Any]:
     return report
 
 
-def measure(name: str) -> None:
+def measure(name: str, scale: float = 1.0) -> None:
     """Run one benchmark in this process, on the database that the environment names; print its report."""
     import django
 
@@ -71,7 +71,8 @@ def measure(name: str) -> None:
 
     tell(f"{name}: preparing")
     call_command("migrate", verbosity=0)
-    report = importlib.import_module(BENCHMARKS[name]).measure(tell)
+    sized = {"scale": scale} if name == "search" else {}
+    report = importlib.import_module(BENCHMARKS[name]).measure(tell, **sized)
     print(json.dumps(asdict(report)))
 
 
@@ -83,6 +84,8 @@ def tell(line: str) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run bench", description="Measure how fast mirix is.")
     parser.add_argument("name", nargs="?", choices=BENCHMARKS, help="omitted: all of them")
+    parser.add_argument("--latency", action="store_true", help="search: measure its speed (so without it)")
+    parser.add_argument("--scale", type=float, default=1.0, help="search: sizes as a part of the full ones")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--measure", choices=BENCHMARKS, help=argparse.SUPPRESS)
     return parser.parse_args()

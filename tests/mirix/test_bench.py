@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.db import connection
 
 from conversations.extraction import extract
+from skills.search import space_index
 from tests import bench
-from tests.benchmarks import ingest, sessions, spread
+from tests.benchmarks import ingest, search_latency, sessions, spread
+from tests.benchmarks.library import Library
 
 
 def test_every_message_of_a_made_up_session_is_one_turn():
@@ -45,6 +48,34 @@ def test_speeds_are_told_as_ratios_of_the_same_round_and_goals_as_reached_or_mis
     assert lines[-1] == (
         "importing 100000 turns: 100 MB after a tenth of the time, 110 MB at most, growth 10 %"
     )
+
+
+def test_made_up_skills_are_the_same_for_the_same_seed_and_differ_by_number():
+    first, second = Library(1), Library(1)
+    skills = [first.skill(number, 4) for number in range(3)]
+    assert [second.skill(number, 4) for number in range(3)] == skills
+    assert len({skill["description"] for skill in skills}) == 3
+    assert [len(skill["vector"]) for skill in skills] == [384] * 3
+    assert [query.text for query in first.queries(600)] == [query.text for query in second.queries(600)]
+    assert len(first.long_query(2_000).text) <= 2_000
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_speed_of_search_is_measured_at_any_size():
+    """Everything but the figures themselves, which at this size say nothing."""
+    report = search_latency.measure(lambda line: None, scale=0.01)
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE bare_owner, bare_organization")
+        for name, _ in space_index._indexes():
+            cursor.execute(f"DROP INDEX {name}")
+    figures = report.figures
+    assert figures["owner_skills"] == 100
+    assert figures["organization_skills"] == [10, 1_000]
+    assert figures["organization_recall_at_10"] == figures["beside_recall_at_10"] == 1.0
+    for name, title in search_latency.NAMES.items():
+        assert figures[name] > 0
+        assert any(line.startswith(title) for line in report.lines)
+    assert any("actual time" in line for line in figures["plan"])
 
 
 def test_an_unknown_benchmark_is_refused(monkeypatch, capsys):
