@@ -23,7 +23,7 @@ from mirix.tenants.owners import Owner
 from mirix.text import clean_json, shorten, truncate
 from skills.distillation.evidence import ground
 from skills.distillation.types import Lesson, TranscriptTurn
-from skills.interop.original.people import People, Place, Skip
+from skills.interop.original.people import TWICE, People, Place, Skip
 from skills.interop.original.report import TableReport
 from skills.interop.original.source import Source, batched
 from skills.interop.original.values import Row, digest, json_value, moment, text, unit
@@ -72,7 +72,11 @@ def _bring(batch: tuple[Row, ...], people: People, report: TableReport) -> None:
             report.skipped[str(reason)] += 1
             continue
         parts = (place.organization.id, place.organization.created_at, TABLE, row["id"] or "")
-        places[f"sexp-{digest(*parts)}"] = row, place
+        pk = f"sexp-{digest(*parts)}"
+        if pk in places:  # a table without its key
+            report.skipped[TWICE] += 1
+            continue
+        places[pk] = row, place
     here = set(SkillExperience.objects.filter(pk__in=places).values_list("pk", flat=True))
     report.unchanged += len(here)
     made = []

@@ -34,6 +34,9 @@ FALLBACK_CLIENT = "import_mirix"
 MAX_USER_ID = 256
 
 
+TWICE = "another row has its id"
+
+
 class Skip(Exception):
     """A row that is left behind, and why."""
 

@@ -12,11 +12,12 @@ from django.db import transaction
 from conversations.adoption import PastTurn, adopt_session
 from conversations.models import TurnRole
 from conversations.records.sessions import fitting_session_id
+from mirix.tenants.models import Client
 from mirix.tenants.owners import Owner
-from skills.interop.original.people import People, Place, Skip
+from skills.interop.original.people import TWICE, People, Skip
 from skills.interop.original.report import TableReport
 from skills.interop.original.source import BATCH, Source
-from skills.interop.original.values import Row, moment, text
+from skills.interop.original.values import Row, fitting_id, moment, text
 
 TABLE = "conversation_message"
 COLUMNS = (
@@ -27,6 +28,7 @@ ORDER = ("organization_id", "user_id", "session_id", "created_at", "id")
 TOOL = re.compile(r"\[([^\]\n]{1,256})\]")
 PARTS = re.compile(r"\{'type': '")
 ONLY_CALLS = "None"
+MAX_MESSAGE_ID_CHARS = 256
 
 
 def generation_of(source: Source) -> str:
@@ -61,7 +63,7 @@ def _bring(
 def _bring_session(rows: list[Row], people: People, report: TableReport) -> None:
     session_id = fitting_session_id(text(rows[0].get("session_id")))
     owners: dict[str, Owner] = {}
-    turns: dict[str, list[PastTurn]] = {}
+    turns: dict[str, dict[str, PastTurn]] = {}
     for row in rows:
         report.rows += 1
         try:
@@ -70,15 +72,20 @@ def _bring_session(rows: list[Row], people: People, report: TableReport) -> None
         except Skip as reason:
             report.skipped[str(reason)] += 1
             continue
-        if place.client is None:
-            report.notes["client unknown"] += 1
         owner = people.owner(place)
         owners[owner.end_user.pk] = owner
-        turns.setdefault(owner.end_user.pk, []).append(_turn(row, role, people, place, report.notes))
+        found = turns.setdefault(owner.end_user.pk, {})
+        message_id = fitting_id(row, "convmsg", MAX_MESSAGE_ID_CHARS)
+        if message_id in found:  # a table without its key
+            report.skipped[TWICE] += 1
+            continue
+        if place.client is None:
+            report.notes["client unknown"] += 1
+        found[message_id] = _turn(row, message_id, role, people.client(place), report.notes)
     if turns and session_id != rows[0].get("session_id"):
         report.notes["sessions whose id did not fit got another"] += 1
     for pk, found in turns.items():
-        adopted = adopt_session(owner=owners[pk], session_id=session_id, turns=found)
+        adopted = adopt_session(owner=owners[pk], session_id=session_id, turns=list(found.values()))
         report.imported += adopted.new
         report.unchanged += len(found) - adopted.new
         report.notes.update({"sessions": int(adopted.is_new)})
@@ -93,7 +100,7 @@ def _role(row: Row) -> str:
     return role
 
 
-def _turn(row: Row, role: str, people: People, place: Place, notes: Counter[str]) -> PastTurn:
+def _turn(row: Row, message_id: str, role: str, client: Client, notes: Counter[str]) -> PastTurn:
     content = text(row.get("content"))
     if role == TurnRole.ASSISTANT and content == ONLY_CALLS:
         notes["turns that only called tools: which ones was never stored"] += 1
@@ -101,11 +108,11 @@ def _turn(row: Row, role: str, people: People, place: Place, notes: Counter[str]
         notes["turns that are the text of Python values, kept as they are"] += 1
     named = TOOL.match(content) if role == TurnRole.TOOL else None
     return PastTurn(
-        message_id=text(row["id"])[:256],
+        message_id=message_id,
         role=role,
         content=content,
         occurred_at=moment(row.get("created_at")),
         is_distilled=row.get("distilled_at") is not None,
-        client=people.client(place),
+        client=client,
         tool_name=named.group(1) if named else "",
     )

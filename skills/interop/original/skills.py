@@ -16,7 +16,7 @@ from django.db import transaction
 from mirix.tenants.owners import Owner
 from skills.interop.legacy import Names, base_name
 from skills.interop.original import memories
-from skills.interop.original.people import People, Skip
+from skills.interop.original.people import TWICE, People, Skip
 from skills.interop.original.report import TableReport
 from skills.interop.original.source import Source, batched
 from skills.interop.original.values import Row, digest, moment, text
@@ -64,6 +64,9 @@ def _bring(
             report.skipped[str(reason)] += 1
             continue
         pk = _pk(people, row, report.table)
+        if pk in notes:  # a table without its key
+            report.skipped[TWICE] += 1
+            continue
         notes[pk] = Counter()
         if pk not in names:  # it came with an earlier import
             report.unchanged += 1

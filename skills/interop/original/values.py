@@ -63,6 +63,12 @@ def digest(*parts: str) -> str:
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
 
 
+def fitting_id(row: Row, kind: str, limit: int) -> str:
+    """Return the id of a row, or one made from it where it cannot be stored as it stands."""
+    raw = row["id"] or ""
+    return raw if 0 < len(raw) <= limit and text(raw) == raw else f"{kind}-{digest(kind, raw)}"
+
+
 def numbered_value(value: str | None) -> Any:
     """Return a JSON value, cleaned, its numbers as numbers where they can be had so."""
     try:

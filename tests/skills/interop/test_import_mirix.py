@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import datetime
@@ -421,6 +422,36 @@ class TestSessions:
         again = run(source)
         assert again["imported"] == 0
         assert (ConversationMessage.objects.count(), SkillExperience.objects.count()) == (4, 2)
+
+    def test_turns_keep_an_id_each_whatever_it_was(self, make):
+        source = make("G5")
+        ids = ["", "a" * 256, "a" * 256 + "b", "a" * 256 + "c", "\u00e9", "e\u0301"]
+        for number, pk in enumerate(ids):
+            source.turn(pk, "s-1", "user", f"turn {number}", created_at=f"2025-11-20T09:{number:02}:00+00:00")
+        assert table(run(source), "conversation_message")["imported"] == 6
+        turns = list(ConversationMessage.objects.order_by("seq").values_list("message_id", "content"))
+        assert [content for _, content in turns] == [f"turn {number}" for number in range(6)]
+        assert (turns[1][0], turns[4][0]) == ("a" * 256, "\u00e9")
+        assert all(re.fullmatch("convmsg-[0-9a-f]{22}", turns[n][0]) for n in (0, 2, 3, 5))
+        again = table(run(source), "conversation_message")
+        assert (again["imported"], again["unchanged"]) == (0, 6)
+
+    def test_rows_of_one_id_are_counted(self, make):
+        source = make("G5")
+        source.execute(
+            "ALTER TABLE conversation_message DROP CONSTRAINT conversation_message_pkey;"
+            "ALTER TABLE skill_experience DROP CONSTRAINT skill_experience_pkey;"
+            "ALTER TABLE procedural_memory DROP CONSTRAINT procedural_memory_pkey"
+        )
+        for _ in range(2):
+            source.turn("convmsg-1", "s-1", "user", "Pay it.")
+            source.experience("sexp-1", "s-1")
+            source.memory("proc-1")
+        report = run(source)
+        for name in ("conversation_message", "skill_experience", "procedural_memory"):
+            found = table(report, name)
+            assert (found["rows"], found["imported"]) == (2, 1)
+            assert found["skipped"] == {"another row has its id": 1}
 
 
 class TestScopes:
