@@ -29,6 +29,7 @@ REASONS = {
     "client_api_keys": "only hashes are stored: make new keys with create_api_key",
     "skill_evolution_record": "records of its evaluation",
 }
+WITHOUT_IDS = "its rows have no column “id”, so that none of them could be known again"
 OTHER = "another kind of memory, or internals"
 IMPORTED = {"organizations", "users", "clients", *memories.TABLES, sessions.TABLE, experiences.TABLE}
 
@@ -147,12 +148,13 @@ def _clients(people: People, report: TableReport) -> Iterator[int]:
 
 def _left_behind(source: Source) -> list[LeftBehind]:
     found = []
-    for table in sorted(source.tables.keys() - IMPORTED):
+    imported = {table for table in IMPORTED if source.has(table, "id")}
+    for table in sorted(source.tables.keys() - imported):
         rows = source.count(table)
-        reason = REASONS.get(table, OTHER)
+        reason = WITHOUT_IDS if table in IMPORTED else REASONS.get(table, OTHER)
         if table == "messages" and source.has(table, "session_id"):
             reason = f"{source.count_distinct(table, 'session_id')} sessions: {MERGED_SESSIONS}"
-        if rows or table in REASONS:
+        if rows or table in REASONS or table in IMPORTED:
             found.append(LeftBehind(table=table, rows=rows, reason=reason))
     return found
 

@@ -166,6 +166,24 @@ class TestMixedDatabases:
         assert table(report, "conversation_message")["imported"] == 1
         assert Skill.objects.get().name == "pay"
 
+    def test_tables_without_ids_are_named_in_the_report(self, make):
+        source = make("G5")
+        source.memory("proc_1")
+        source.turn("convmsg-1", "s-1", "user", "Pay it.")
+        source.execute(
+            "ALTER TABLE procedural_memory DROP COLUMN id; ALTER TABLE conversation_message DROP COLUMN id;"
+            "ALTER TABLE skill_experience DROP COLUMN id; ALTER TABLE clients DROP COLUMN id CASCADE"
+        )
+        report = run(source)
+        assert [found["table"] for found in report["tables"]] == ["organizations", "users"]
+        without = {left["table"]: left["rows"] for left in report["left_behind"] if "“id”" in left["reason"]}
+        assert without == {
+            "clients": 1,
+            "conversation_message": 1,
+            "procedural_memory": 1,
+            "skill_experience": 0,
+        }
+
 
 class TestUpgradedDatabases:
     def test_of_the_second_generation(self, make):
