@@ -26,7 +26,7 @@ from skills.distillation.types import Lesson, TranscriptTurn
 from skills.interop.original.people import TWICE, People, Place, Skip
 from skills.interop.original.report import TableReport
 from skills.interop.original.source import Source, batched
-from skills.interop.original.values import Row, digest, json_value, moment, text, unit
+from skills.interop.original.values import Row, digest, json_value, moment, reference, text, unit
 from skills.models import ExperienceStatus, ExperienceType, SignalType, SkillExperience
 from skills.models.experiences import MAX_CONTENT_CHARS, MAX_QUOTE_CHARS, MAX_TITLE_CHARS
 
@@ -65,7 +65,7 @@ def _bring(batch: tuple[Row, ...], people: People, report: TableReport) -> None:
         report.rows += 1
         try:
             # The older ones name no client; then it is that which made their agent.
-            client_id = row.get("_created_by_id") or people.agents.get(row.get("agent_id") or "")
+            client_id = row.get("_created_by_id") or people.agents.get(reference(row.get("agent_id")))
             place = people.place(row, client_id=client_id)
             _choice(row, "experience_type", ExperienceType.values)
         except Skip as reason:

@@ -24,7 +24,7 @@ from mirix.tenants.owners import Owner
 from skills.interop.original.report import Moved, TableReport
 from skills.interop.original.scopes import Scoped, Scopes
 from skills.interop.original.source import Source, batched
-from skills.interop.original.values import Row, digest, flag, moment, text
+from skills.interop.original.values import Row, digest, flag, moment, reference, text
 
 DEFAULT_USER = "user-00000000-0000-4000-8000-000000000000"
 DEFAULT_CLIENT = "client-00000000-0000-4000-8000-000000000000"
@@ -121,16 +121,16 @@ class People:
         """Return whose a row is. Raises `Skip` where it is nobody's any more."""
         if flag(row.get("is_deleted")):
             raise Skip("erased")
-        organization_id = row.get("organization_id") or ""
+        organization_id = reference(row.get("organization_id"))
         if reason := self._against_organization(organization_id):
             raise Skip(reason)
         user_id = DEFAULT_USER if is_without_user else row.get("user_id")
-        user = self.users.get(user_id or "")
+        user = self.users.get(reference(user_id))
         if user is None and not is_without_user:
             raise Skip("its user is missing")
         if user is not None and user.is_erased:
             raise Skip("its user was erased")
-        client = self.clients.get(client_id or "")
+        client = self.clients.get(reference(client_id))
         if client is not None and client.is_erased:
             raise Skip("its client was erased")
         scope = self.scopes.of_row(row, organization_id, client.id if client else None)
@@ -275,7 +275,7 @@ class People:
         return {
             row["id"] or "": Known(
                 id=row["id"] or "",
-                organization_id=row.get("organization_id") or "",
+                organization_id=reference(row.get("organization_id")),
                 name=text(row.get("name")),
                 created_at=row.get("created_at") or "",
                 is_erased=flag(row.get("is_deleted")),

@@ -19,7 +19,7 @@ from skills.interop.original import memories
 from skills.interop.original.people import TWICE, People, Skip
 from skills.interop.original.report import TableReport
 from skills.interop.original.source import Source, batched
-from skills.interop.original.values import Row, digest, moment, text
+from skills.interop.original.values import Row, digest, moment, reference, text
 from skills.models import Skill
 from skills.review.adoption import LiveSkill, adopt
 
@@ -132,5 +132,5 @@ def _names(source: Source, people: People) -> dict[str, str]:
 
 
 def _pk(people: People, row: Row, table: str) -> str:
-    organization = people.organizations[row.get("organization_id") or ""]
+    organization = people.organizations[reference(row.get("organization_id"))]
     return f"proc-{digest(organization.id, organization.created_at, table, row['id'] or '')}"

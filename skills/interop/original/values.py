@@ -20,6 +20,8 @@ Row = dict[str, str | None]
 """The columns of a row that its table has, as text."""
 
 HASH_DIGITS = 22
+NOBODY = "\x00"
+"""No text of PostgreSQL holds NUL."""
 JSON_TYPES = ("json", "jsonb")
 UNSTORABLE = re.compile(r"[\ud800-\udfff]|(?<!\\)(?:\\\\)*\\u0000")
 
@@ -27,6 +29,11 @@ UNSTORABLE = re.compile(r"[\ud800-\udfff]|(?<!\\)(?:\\\\)*\\u0000")
 def text(value: str | None) -> str:
     """Return a text as it can be stored; NULL is empty."""
     return clean_text(value or "")
+
+
+def reference(value: str | None) -> str:
+    """Return the id that a column refers to; NULL refers to none, which the empty text may do."""
+    return NOBODY if value is None else value
 
 
 def flag(value: str | None) -> bool:

@@ -369,6 +369,27 @@ class TestOddValues:
 
 
 class TestPeople:
+    def test_null_refers_to_nobody_though_an_id_may_be_empty(self, make):
+        source = make("G5")
+        source.execute("ALTER TABLE procedural_memory ALTER user_id DROP NOT NULL")
+        source.add("organizations", id="", name="nameless")
+        source.add("users", id="", organization_id=None, name="x", timezone="UTC", status="active")
+        source.add("clients", id="", organization_id="", name="old", status="active", read_scopes=[])
+        source.execute("UPDATE clients SET is_deleted = true WHERE id = ''")
+        source.memory("proc_1", organization_id=None)
+        source.memory("proc_2", user_id=None)
+        source.memory("proc_3", client_id=None)
+        source.memory("proc_4", organization_id="", user_id="")
+        report = run(source)
+        found = table(report, "procedural_memory")
+        assert found["imported"] == 2
+        assert found["skipped"] == {"its organization is missing": 1, "its user is missing": 1}
+        assert table(report, "users")["skipped"] == {"its organization is missing": 1}
+        assert set(Skill.objects.values_list("name", "organization__name")) == {
+            ("proc-3", "acme"),
+            ("proc-4", "nameless"),
+        }
+
     @pytest.mark.parametrize("choice", ["merge", "split"])
     def test_whose_ids_are_one_here_share_their_names(self, make, choice: str):
         source = make("G5")
