@@ -118,18 +118,32 @@ def _embed(
     should_stop: Callable[[], bool],
     progress: Callable[[int], None] | None,
 ) -> Embedded:
+    space = space_of(endpoint)
+    size = _size(space)
     done, seen, last_id = Embedded(), 0, ""
     while not should_stop():
         batch = list(wanted.filter(pk__gt=last_id).order_by("pk")[:BATCH])
         if not batch:
             break
         for skills, vectors in _asked(endpoint, batch, done):
-            done.stored += _store(space_of(endpoint), skills, vectors)
+            size = size or len(vectors[0])
+            if len(vectors[0]) != size:
+                raise EmbeddingFailed(
+                    f"the endpoint answered with vectors of {len(vectors[0])} numbers, those it gave before "
+                    f"have {size}; another model needs another name in MIRIX_EMBEDDING_MODEL"
+                )
+            done.stored += _store(space, skills, vectors)
         seen += len(batch)
         last_id = batch[-1].pk
         if progress is not None:
             progress(seen)
     return done
+
+
+def _size(space: str) -> int | None:
+    """Return the size of the vectors of a space; None where it has none yet."""
+    rows = SkillEmbedding.objects.for_organizations(None).filter(space=space)
+    return next(iter(rows.values_list("dimensions", flat=True)[:1]), None)
 
 
 def _asked(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from mirix.llm.embeddings import get_endpoint
+from mirix.llm.embeddings import EmbeddingFailed, get_endpoint
 from skills.models import Skill, SkillEmbedding
 from skills.review.publishing import approve
 from skills.search.embedding import embed_missing, embed_skills, space_of
@@ -193,6 +193,13 @@ class TestKeepingUp:
         endpoint.script.refuse = lambda text: text.startswith("card-1")
         done = embed_missing()
         assert (done.stored, len(done.refused)) == (2, 1)
+
+    def test_vectors_of_another_size_are_not_stored_beside_the_first(self, owner, cards, endpoint):
+        endpoint.script.embed = lambda text: [1.0, 0.0]
+        publish(owner, [{"name": "card-two"}])
+        with pytest.raises(EmbeddingFailed, match="vectors of 2 numbers, those it gave before have 3"):
+            embed_missing()
+        assert set(SkillEmbedding.objects.values_list("dimensions", flat=True)) == {3}
 
     def test_what_was_embedded_before_a_failure_stays(self, owner, endpoint):
         publish(owner, [{"name": f"card-{number}"} for number in range(40)])
