@@ -25,19 +25,31 @@ EXACT_UP_TO = 10_000
 """How many vectors of an organization are compared one by one."""
 SCAN_AT_MOST = 200_000
 MAX_INDEXED_DIMENSIONS = 4_000
+MAX_EF_SEARCH = 1_000
 
 TABLE = SkillEmbedding._meta.db_table
 DOCUMENTS = SkillDocument._meta.db_table
 # The names in these come from the models; every value is a parameter.
 EXACT = f"""
+SELECT skill_id, distance, 0, comparable, skills FROM (
+    SELECT count(*) AS comparable FROM {TABLE} WHERE {{scope}} AND space = %s
+) AS of_space CROSS JOIN (
+    SELECT count(*) AS skills FROM {DOCUMENTS} WHERE {{scope}}
+) AS of_scope LEFT JOIN (
+    SELECT skill_id, vector <=> %s::halfvec AS distance
+    FROM {TABLE} WHERE {{scope}} AND space = %s AND dimensions = %s ORDER BY distance, skill_id LIMIT %s
+) AS best ON true ORDER BY distance, skill_id
+"""  # noqa: S608
+# With conditions all distances are held, to count those that meet them.
+NARROWED = f"""
 WITH near AS MATERIALIZED (
-    SELECT skill_id, CASE WHEN dimensions = %s THEN vector <=> %s::halfvec END AS distance
-    FROM {TABLE} WHERE {{scope}} AND space = %s
+    SELECT skill_id, vector <=> %s::halfvec AS distance
+    FROM {TABLE} WHERE {{scope}} AND space = %s AND dimensions = %s
 ), eligible AS MATERIALIZED (
     SELECT skill_id, distance FROM near WHERE distance < %s AND {{eligible}}
 )
-SELECT skill_id, 1 - distance, total, comparable, skills FROM (
-    SELECT count(*) AS comparable FROM near WHERE distance IS NOT NULL
+SELECT skill_id, distance, total, comparable, skills FROM (
+    SELECT count(*) AS comparable FROM near
 ) AS of_space CROSS JOIN (
     SELECT count(*) AS skills FROM {DOCUMENTS} WHERE {{scope}}
 ) AS of_scope CROSS JOIN (
@@ -102,7 +114,8 @@ def nearest(
     if owner is not None:
         scope, scope_values = f"{scope} AND end_user_id = %s", [owner.organization.pk, owner.end_user.pk]
     limit = FARTHEST if threshold is None else threshold
-    written = "[" + ",".join(map(repr, vector)) + "]"
+    # To six digits, twice what `halfvec` holds: long numbers cost more to read than to compare.
+    written = "[" + ",".join(f"{number:.6g}" for number in vector) + "]"
     with connection.cursor() as cursor:
         if owner is None:
             cursor.execute(COUNTS.format(scope=scope), [*scope_values, space, *scope_values])
@@ -111,19 +124,27 @@ def nearest(
                 values = [written, *scope_values, space, *only_values, written, depth]
                 statement = INDEXED.format(scope=scope, eligible=only, size=len(vector))
                 with transaction.atomic():
-                    cursor.execute(ITERATE, [str(max(2 * depth, 100)), str(SCAN_AT_MOST)])
+                    cursor.execute(ITERATE, [str(min(max(4 * depth, 100), MAX_EF_SEARCH)), str(SCAN_AT_MOST)])
                     cursor.execute(statement, values)
                     rows = cursor.fetchall()
                 if len(rows) == depth:
                     ranked = [(skill_id, 1 - distance) for skill_id, distance in rows if distance < limit]
                     return Nearest(ranked=ranked, total=len(ranked), comparable=comparable, skills=skills)
                 # The index gave up early: few are eligible, or have this size.
-        statement = EXACT.format(scope=scope, eligible=only)
-        values = [len(vector), written, *scope_values, space, limit, *only_values, *scope_values, depth]
+        alike = [*scope_values, space, len(vector)]
+        if threshold is None and eligible is None:
+            statement = EXACT.format(scope=scope)
+            values = [*scope_values, space, *scope_values, written, *alike, depth]
+        else:
+            statement = NARROWED.format(scope=scope, eligible=only)
+            values = [written, *alike, limit, *only_values, *scope_values, depth]
         cursor.execute(statement, values)
         rows = cursor.fetchall()
     _, _, total, comparable, skills = rows[0]
-    ranked = [(skill_id, score) for skill_id, score, *_ in rows if skill_id is not None]
+    ranked = [(skill_id, 1 - distance) for skill_id, distance, *_ in rows if skill_id is not None]
+    if threshold is None and eligible is None:
+        # Those of another size were counted, but not compared: then there are fewer than asked for.
+        comparable = total = len(ranked) if len(ranked) < depth else comparable
     return Nearest(ranked=ranked, total=total, comparable=comparable, skills=skills)
 
 

@@ -29,7 +29,9 @@ LARGE = 100_000 if SOAK else 3_000
 SIZE = 384 if SOAK else 32
 SPACE = "model#0"
 NOT_INDEXED = "not indexed (./run search_index build; for over 10,000)"
-TOPICS = [[random.Random(topic).gauss(0, 1) for _ in range(SIZE)] for topic in range(50)]
+SHUFFLED = random.Random(0)
+TOPICS = [[SHUFFLED.gauss(0, 0.7) for _ in range(SIZE)] for _ in range(500)]
+DIRECTIONS = [[SHUFFLED.gauss(0, 0.25) for _ in range(SIZE)] for _ in range(24)]
 
 
 def run(*words: str) -> str:
@@ -52,21 +54,23 @@ def drop_indexes(transactional_db):
             cursor.execute(f"DROP INDEX {name}")
 
 
-def vector_of(generator: random.Random) -> list[float]:
-    """Near one of the topics, as texts are."""
-    topic = generator.choice(TOPICS)
-    return [number + generator.gauss(0, 0.6) for number in topic]
+def vectors(count: int, seed: int) -> list[list[float]]:
+    """As texts are: near a topic, apart from it in few directions, with a little noise."""
+    numpy = pytest.importorskip("numpy")
+    generator = numpy.random.default_rng(seed)
+    topics = numpy.array(TOPICS)[generator.integers(0, len(TOPICS), count)]
+    apart = generator.normal(size=(count, len(DIRECTIONS))) @ numpy.array(DIRECTIONS)
+    return (topics + apart + generator.normal(size=(count, SIZE)) * 0.15).tolist()
 
 
 def fill(owner: Owner, count: int, seed: int) -> None:
-    generator = random.Random(seed)
     for start in range(0, count, 5_000):
         rows = range(start, min(start + 5_000, count))
         fields = owner_fields(owner)
         skills = Skill.objects.bulk_create(Skill(**fields, name=f"skill-{seed}-{row}") for row in rows)
         SkillEmbedding.objects.bulk_create(
-            SkillEmbedding(**fields, skill=skill, space=SPACE, dimensions=SIZE, vector=vector_of(generator))
-            for skill in skills
+            SkillEmbedding(**fields, skill=skill, space=SPACE, dimensions=SIZE, vector=vector)
+            for skill, vector in zip(skills, vectors(len(rows), seed + start), strict=True)
         )
 
 
@@ -91,7 +95,7 @@ def test_a_small_organization_beside_a_large_one_gets_its_own_nearest(drop_index
     large, small = make_owner(), make_owner()
     fill(large, LARGE, 1)
     fill(small, 200, 2)
-    questions = [vector_of(random.Random(seed)) for seed in range(100, 120)]
+    questions = vectors(20, 3)
     exact = {}
     for owner in (large, small):
         monkeypatch.setattr(semantic, "EXACT_UP_TO", LARGE)
