@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -77,8 +76,13 @@ def accept(
         request = (client, owner, envelope, body_hash, wait, idempotency_key)
         if wait:
             # All at once first: the savepoints that confine a failure to its step cost a third of the time.
-            with suppress(Exception):  # it comes back below, where it is written down
+            try:
                 return _accept(*request, carefully=False)
+            except Exception as error:  # noqa: BLE001  (a lasting one comes back below, and is written down)
+                # By its kind alone: its words may quote what was sent.
+                logger.warning(
+                    "storing a request at once failed (%s); going step by step", type(error).__name__
+                )
         return _accept(*request, carefully=True)
     except IntegrityError:
         # Another request with this key was accepted while this one was on its way.

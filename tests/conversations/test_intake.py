@@ -157,6 +157,18 @@ class TestFailure:
         assert record.body == {"messages": [HELLO]}
         assert not Session.objects.exists()
 
+    def test_a_passing_fault_is_written_down_by_its_kind_alone(self, add, monkeypatch, caplog):
+        store, faults = storage._rows, [DataError("invalid input: the caller's words")]
+
+        def fail_once(*args: Any, **kwargs: Any) -> Any:
+            if faults:
+                raise faults.pop()
+            return store(*args, **kwargs)
+
+        monkeypatch.setattr(storage, "_rows", fail_once)
+        assert add(HELLO).record.state == "stored"
+        assert caplog.messages == ["storing a request at once failed (DataError); going step by step"]
+
     @pytest.mark.parametrize("error", [RuntimeError("bug"), OperationalError("server closed the connection")])
     @pytest.mark.parametrize("where", ["_lock_session", "extract", "_update_session"])
     def test_no_fault_of_storage_reaches_the_caller(self, add, monkeypatch, where, error):
