@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from conversations.intake import QUEUE, replay
-from conversations.models import IntakeRecord, Session, SessionState
+from conversations.models import IntakeRecord, IntakeState, Session, SessionState
 from conversations.sealing import close_session
+from conversations.selectors import left_behind
 from mirix.queue import defer
 from mirix.tenants import audit
 from mirix.tenants.audit import Act, Actor
@@ -56,6 +58,29 @@ def replay_request(*, record: IntakeRecord, actor: Actor) -> IntakeRecord:
         details={"state": [before, record.state], "turns": stored_of(record) - stored},
     )
     return record
+
+
+@transaction.atomic
+def give_up(*, record: IntakeRecord, actor: Actor) -> bool:
+    """Drop for good what a request left behind, as its retention would do later; whether there was anything.
+
+    Its state, error and account stay, and say what was never stored. One that still waits for its worker is
+    left alone. Locks the row: a replay that goes on now has its say first.
+    """
+    left = left_behind(IntakeRecord.objects.with_organization_of(record).filter(pk=record.pk))
+    locked = left.exclude(state=IntakeState.QUEUED).select_for_update(no_key=True).first()
+    if locked is None:
+        return False
+    locked.body, locked.body_pruned_at = None, timezone.now()
+    locked.save(update_fields=["body", "body_pruned_at"])
+    audit.record(
+        organization=locked.organization,
+        actor=actor,
+        action=Act.INTAKE_GIVEN_UP,
+        target=locked,
+        details={"state": locked.state, "turns": stored_of(locked)},
+    )
+    return True
 
 
 def replay_requests(*, records: QuerySet[IntakeRecord], actor: Actor) -> Replayed:

@@ -52,6 +52,7 @@ class Act(models.TextChoices):
     SUPERUSER_GRANTED = "login.superuser_granted", "Made a superuser"
     SUPERUSER_REVOKED = "login.superuser_revoked", "No superuser any more"
     INTAKE_REPLAYED = "intake.replayed", "Request replayed"
+    INTAKE_GIVEN_UP = "intake.given_up", "Request given up"
     SESSION_CLOSED = "session.closed", "Session closed"
 
 

@@ -17,7 +17,7 @@ from conversations.envelope import checked
 from conversations.intake import accept
 from conversations.models import ConversationMessage, IntakeRecord, Session
 from conversations.records import fitting_session_id
-from mirix.tenants.models import Client, EndUser, Organization
+from mirix.tenants.models import AuditEvent, Client, EndUser, Organization
 from tests.data import shared
 from tests.factories import make_session
 
@@ -404,6 +404,34 @@ class TestReplay:
         monkeypatch.setattr(storage, "_rows", lambda *args: 1 / 0)
         out, _ = run("replay_intake", "--organization", owner.organization.name, fails="1 failed again.")
         assert out == f"1 replayed: 1 failed\n  {failed.pk}  failed  ZeroDivisionError: division by zero\n"
+
+    def test_what_fails_for_ever_is_given_up(self, failed, add, owner):
+        queued = add(session_id="s-2", wait=False)
+        organization = ("--organization", owner.organization.name)
+        out, _ = run("replay_intake", *organization, failed.pk, "--give-up")
+        assert out == f"1 given up\n  {failed.pk}  failed  ZeroDivisionError: division by zero\n"
+        failed.refresh_from_db()
+        assert (failed.state, failed.body, failed.body_pruned_at is None) == ("failed", None, False)
+        event = AuditEvent.objects.get(action="intake.given_up")
+        assert (event.organization, event.target_id, event.details) == (
+            owner.organization,
+            failed.pk,
+            {"state": "failed", "turns": 0},
+        )
+        run("replay_intake", *organization, failed.pk, fails=f"nothing to replay in {failed.pk}")
+        assert run("replay_intake", *organization)[0] == f"1 replayed: 1 stored\n  {queued.pk}  stored\n"
+
+    def test_nothing_is_given_up_that_waits_or_is_not_named(self, failed, add, owner, stranger):
+        queued = add(session_id="s-2", wait=False)
+        organization = ("--organization", owner.organization.name)
+        fails = f"not given up, for the worker has yet to store it: {queued.pk}"
+        run("replay_intake", *organization, queued.pk, "--give-up", fails=fails)
+        fails = "--give-up needs the ids of the requests to give up."
+        run("replay_intake", *organization, "--give-up", fails=fails)
+        foreign = ("--organization", stranger.organization.name, failed.pk, "--give-up")
+        run("replay_intake", *foreign, fails=f"nothing to replay in {failed.pk}")
+        assert not IntakeRecord.objects.filter(body__isnull=True).exists()
+        assert not AuditEvent.objects.filter(action="intake.given_up").exists()
 
     def test_an_unknown_organization_or_request_is_refused(self, failed, owner, stranger):
         run(

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from conversations.intake import reason_of
 from conversations.models import IntakeRecord, IntakeState
-from conversations.operating import replay_request
+from conversations.operating import give_up, replay_request
 from conversations.selectors import replayable_intake
 from mirix.tenants.audit import Actor
 from mirix.tenants.commands import OrganizationCommand
@@ -17,7 +17,10 @@ from mirix.text import visible_line
 
 
 class Command(OrganizationCommand):
-    """Replay an organization's failed, partly stored and waiting requests, or those named."""
+    """Replay an organization's failed, partly stored and waiting requests, or those named; or give these up.
+
+    Exit code 1 where a request failed again, or one that is named has nothing to replay.
+    """
 
     help = "Store the turns of accepted requests that failed, were partly stored, or still wait."
 
@@ -25,6 +28,11 @@ class Command(OrganizationCommand):
         """Add the requests."""
         super().add_arguments(parser)
         parser.add_argument("intake_ids", nargs="*", metavar="INTAKE_ID", help="omitted: all that can be")
+        parser.add_argument(
+            "--give-up",
+            action="store_true",
+            help="store nothing: drop for good what the named requests left behind",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Replay each in the order of acceptance and say what it is now."""
@@ -35,6 +43,9 @@ class Command(OrganizationCommand):
                 raise CommandError(f"nothing to replay in {', '.join(unknown)}")
             ids = [pk for pk in ids if pk in wanted]
         actor = Actor.operator()
+        if options["give_up"]:
+            self._give_up(list(records.filter(pk__in=wanted)), actor)
+            return
         done = [
             replay_request(record=record, actor=actor)
             for pk in ids
@@ -54,6 +65,17 @@ class Command(OrganizationCommand):
         )
         if states[IntakeState.FAILED]:
             raise CommandError(f"{states[IntakeState.FAILED]} failed again.")
+
+    def _give_up(self, records: list[IntakeRecord], actor: Actor) -> None:
+        if not records:
+            raise CommandError("--give-up needs the ids of the requests to give up.")
+        given_up = [record for record in records if give_up(record=record, actor=actor)]
+        self.answer(
+            {"given_up": [record.pk for record in given_up]},
+            "\n".join([f"{len(given_up)} given up", *map(_line, given_up)]),
+        )
+        if waiting := sorted({record.pk for record in records} - {record.pk for record in given_up}):
+            raise CommandError(f"not given up, for the worker has yet to store it: {', '.join(waiting)}")
 
 
 def _listing(states: Counter[str]) -> str:
