@@ -21,6 +21,7 @@ from django.utils import timezone
 from conversations import statements
 from conversations.account import indexes_of, spans
 from conversations.extraction import Extraction, Skipped, Turn, extract
+from conversations.extraction.calls import unanswered
 from conversations.extraction.hashing import chain
 from conversations.history import HistoryMismatch, new_turns, without_known_ids
 from conversations.models import (
@@ -171,19 +172,21 @@ def _extract(messages: list[Any], session: Session) -> Extraction:
     nameless = any(turn.role == "tool" and not turn.tool_name for turn in extraction.turns)
     if not nameless or session.last_seq == 0:
         return extraction
-    recent = (
+    calling = (
         turns_of(session=session)
         .filter(role=TurnRole.ASSISTANT)
         .exclude(tool_calls=[])
         .order_by("-seq")
-        .values_list("tool_calls", flat=True)[:MESSAGES_WITH_CALLS]
+        .values_list("seq", "tool_calls")[:MESSAGES_WITH_CALLS]
     )
-    found = list(recent)
-    earlier = {call["id"]: call["name"] for calls in reversed(found) for call in calls}
-    # A result without an id answers the latest message with calls, if that leaves no choice.
-    names = {call["name"] for call in found[0]} if found else set()
-    earlier[""] = names.pop() if len(names) == 1 else ""
-    return extract(messages, earlier, is_clean=True)
+    if not (found := list(calling)):
+        return extraction
+    earlier = {call["id"]: call["name"] for _, calls in reversed(found) for call in calls if call["id"]}
+    # A result without an id answers the calls of the latest message with some, as within one request.
+    last, calls = found[0]
+    results = turns_of(session=session).filter(role=TurnRole.TOOL, seq__gt=last)
+    open_calls = unanswered(calls, results.values_list("tool_call_id", "tool_name"))
+    return extract(messages, earlier, open_calls, is_clean=True)
 
 
 def _not_yet_read(record: IntakeRecord, extraction: Extraction) -> Extraction:

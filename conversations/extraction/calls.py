@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,10 +102,15 @@ class OpenCalls:
     message with calls.
     """
 
-    def __init__(self, earlier: Mapping[str, str]) -> None:
+    def __init__(self, earlier: Mapping[str, str], unanswered: Sequence[Call] = ()) -> None:
         self._earlier = earlier
         self._by_id: dict[str, deque[Call]] = {}
-        self._latest: list[Call] = []
+        self._latest: list[Call] = list(unanswered)
+
+    @property
+    def unanswered(self) -> list[Call]:
+        """The calls of the latest message with calls that no result has answered so far."""
+        return list(self._latest)
 
     def add(self, calls: list[Call]) -> None:
         """Note the calls of one message."""
@@ -133,3 +138,20 @@ class OpenCalls:
         if not calls:
             return None
         return calls.popleft() if len(calls) > 1 else calls[0]
+
+
+def unanswered(calls: Iterable[Mapping[str, Any]], results: Iterable[tuple[str, str]]) -> list[Call]:
+    """Return those calls of a message, as they are stored, that the results behind it left open.
+
+    `results` are the ids and names of these. Where one answers none of the calls, nobody can tell which are
+    open, and none is.
+    """
+    made = [Call(id=call["id"], name=call["name"], text="", arguments=call["arguments"]) for call in calls]
+    found = OpenCalls({})
+    found.add(made)
+    for call_id, name in results:
+        before = len(found.unanswered)
+        found.answer(id=call_id, name=name)
+        if len(found.unanswered) == before:
+            return []
+    return found.unanswered

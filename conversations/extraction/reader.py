@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from conversations.extraction.agent_events import as_message
-from conversations.extraction.calls import OpenCalls, as_data
+from conversations.extraction.calls import Call, OpenCalls, as_data
 from conversations.extraction.drafts import Draft, Omission
 from conversations.extraction.errors import looks_like_error
 from conversations.extraction.families import FAMILIES
@@ -26,16 +26,21 @@ logger = logging.getLogger(__name__)
 
 
 def extract(
-    messages: list[Any], earlier_calls: Mapping[str, str] | None = None, *, is_clean: bool = False
+    messages: list[Any],
+    earlier_calls: Mapping[str, str] | None = None,
+    unanswered: Sequence[Call] = (),
+    *,
+    is_clean: bool = False,
 ) -> Extraction:
     """Turn messages of any known shape into turns; report every other message by its index.
 
     Never raises, whatever the input: a message that cannot be read is skipped with the reason and costs
     its siblings nothing. `earlier_calls` maps the ids of calls made before these messages to the names of
-    their tools, for results whose call came in an earlier request. `is_clean` says that `clean_json` has seen
+    their tools, for results whose call came in an earlier request; `unanswered` are the calls that results
+    without an id answer, in their order. `is_clean` says that `clean_json` has seen
     the messages.
     """
-    open_calls = OpenCalls(earlier_calls or {})
+    open_calls = OpenCalls(earlier_calls or {}, unanswered)
     turns: list[Turn] = []
     skipped: list[Skipped] = []
     left_out: dict[int, dict[str, int]] = {}

@@ -242,6 +242,47 @@ class TestFailure:
         add({"role": "tool", "content": "paid"})
         assert ConversationMessage.objects.get(seq=2).tool_name == "pay"
 
+    CALLS = ({"function": {"name": name, "arguments": "{}"}} for name in ("pay", "ship", "pay"))
+    BOTH = {"role": "assistant", "tool_calls": list(CALLS)}
+
+    @staticmethod
+    def result(text: str, **more: Any) -> dict[str, Any]:
+        return {"role": "tool", "content": text} | more
+
+    @pytest.mark.parametrize("at_once", [True, False])
+    def test_results_without_ids_answer_several_calls_in_their_order(self, add, at_once):
+        results = [
+            self.result("paid"),
+            self.result("shipped"),
+            self.result("paid again"),
+            self.result("what"),
+        ]
+        add(self.BOTH)
+        for request in [results] if at_once else [[result] for result in results]:
+            add(*request, history="delta")
+        assert contents()[1:] == ["[pay] paid", "[ship] shipped", "[pay] paid again", "[tool] what"]
+
+    def test_a_result_with_a_name_leaves_the_other_calls_open(self, add):
+        add(self.BOTH)
+        add(self.result("shipped", name="ship"))
+        add(self.result("paid"), self.result("paid again"))
+        assert contents()[1:] == ["[ship] shipped", "[pay] paid", "[pay] paid again"]
+
+    def test_an_open_call_keeps_its_id(self, add):
+        calls = [{"id": name, "function": {"name": name, "arguments": "{}"}} for name in ("pay", "ship")]
+        add({"role": "assistant", "tool_calls": calls})
+        add(self.result("shipped", tool_call_id="ship"))
+        add(self.result("paid"))
+        turn = ConversationMessage.objects.get(seq=3)
+        assert (turn.tool_name, turn.tool_call_id) == ("pay", "pay")
+
+    @pytest.mark.parametrize("before", [{"tool_call_id": "strange"}, {"name": "other"}])
+    def test_where_a_result_fits_no_call_no_name_is_invented(self, add, before):
+        add(self.BOTH)
+        add(self.result("?", **before))
+        add(self.result("paid"))
+        assert contents()[2] == "[tool] paid"
+
     def test_a_failure_to_seal_costs_nothing(self, add, monkeypatch):
         def fail(**kwargs: Any) -> None:
             raise DatabaseError("no")
