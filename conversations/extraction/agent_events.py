@@ -72,7 +72,7 @@ def _read_event(event: dict[str, Any], reading: Reading) -> None:
     elif RESULT_TYPES.fullmatch(kind):
         call_id = next((said[name] for name in RESULT_IDS if said.get(name)), "")
         is_error = said["is_error"] if isinstance(said.get("is_error"), bool) else None
-        reading.result(said.get("content"), call_id=call_id, is_error=is_error)
+        reading.result(said.get("content"), call_id=call_id, is_error=is_error, holder=said)
     elif kind == "tool.execution_complete":
         _read_completed(said, reading)
     elif kind == "user.tool_confirmation" and isinstance(said.get("deny_message"), str):
@@ -101,6 +101,8 @@ def _read_completed(said: dict[str, Any], reading: Reading) -> None:
         name=said.get("toolName"),
         call_id=said.get("toolCallId"),
         is_error=True if said.get("success") is False else None,
+        holder=said,
+        read=("error", "result"),
     )
 
 

@@ -6,11 +6,13 @@ message it stands in. The results of server tools wrap what they found in an obj
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from conversations.extraction.calls import make_call
-from conversations.extraction.content import as_text
+from conversations.extraction.content import as_json, as_text
 from conversations.extraction.reading import Family, PartReader, Reading
+from conversations.extraction.rest import as_lines, rest_of
 from conversations.extraction.types import Role
 
 
@@ -26,6 +28,7 @@ def _result(part: dict[str, Any], reading: Reading, _role: Role) -> None:
         name=part.get("name"),
         call_id=part.get("tool_use_id"),
         is_error=said if isinstance(said, bool) else is_error,
+        holder=part,
     )
 
 
@@ -37,7 +40,8 @@ def unwrap(content: Any) -> tuple[Any, bool | None]:
         return content, None
     kind = content.get("type")
     if content.get("error_code") or (isinstance(kind, str) and kind.endswith("_error")):
-        return content.get("error_message") or content.get("error_code") or content, True
+        said = content.get("error_message") or content.get("error_code")
+        return (_with_rest(as_text(said).text, content, OF_ERROR) if said else content), True
     if "stdout" in content or "stderr" in content:
         return output_of(content)
     for key in ("content", "lines", "tool_references"):
@@ -45,11 +49,15 @@ def unwrap(content: Any) -> tuple[Any, bool | None]:
             inner = content[key]
             text = "\n".join(inner) if key == "lines" and _are_texts(inner) else as_text(inner).text
             where = content.get("url")
-            return (f"{where}\n{text}" if isinstance(where, str) else text), None
+            return _with_rest(f"{where}\n{text}" if isinstance(where, str) else text, content, WRAPPED), None
     if isinstance(content.get("text"), str):
-        return content["text"], None
+        return _with_rest(content["text"], content, WRAPPED), None
     rest = {key: value for key, value in content.items() if key not in ("type", "stop_reason", "content")}
     return ("" if rest.keys() <= FOR_THE_PROVIDER else rest), None
+
+
+def _with_rest(text: str, content: dict[str, Any], read: Collection[str]) -> str:
+    return "\n".join([text, *as_lines(rest_of(content, text, read))])
 
 
 def output_of(content: dict[str, Any]) -> tuple[Any, bool | None]:
@@ -58,8 +66,17 @@ def output_of(content: dict[str, Any]) -> tuple[Any, bool | None]:
     code = content.get("return_code", content.get("exit_code"))
     files = content.get("content")
     made = as_text([file for file in files if isinstance(file, dict)]).text if isinstance(files, list) else ""
-    text = "\n".join(part for part in (*texts, made) if part.strip())
+    rest = {key: content[key] for key in content if key not in OF_OUTPUT and _holds_text(content[key])}
+    text = "\n".join(part for part in (*texts, made, as_json(rest) if rest else "") if part.strip())
     return text, code != 0 if type(code) is int else None
+
+
+def _holds_text(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(value.strip())
+    if isinstance(value, list | dict):
+        return any(map(_holds_text, value.values() if isinstance(value, dict) else value))
+    return False
 
 
 def _is_hit(item: Any) -> bool:
@@ -85,6 +102,12 @@ def left_out(kind: str) -> PartReader:
 
 
 FOR_THE_PROVIDER = frozenset({"encrypted_content", "encrypted_stdout", "encrypted_index"})
+WRAPPED = ("content", "lines", "tool_references", "text", "url", "file_type", "stop_reason")
+OF_ERROR = ("error_message", "error_code")
+OF_OUTPUT = FOR_THE_PROVIDER | {
+    *("type", "stdout", "stderr", "return_code", "exit_code", "content", "outcome", "status", "id"),
+    *("created_by", "call_id"),
+}
 HIT = ("title", "url", "page_age")
 
 FAMILY = Family(

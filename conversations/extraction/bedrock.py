@@ -24,6 +24,7 @@ def _result(part: dict[str, Any], reading: Reading, _role: Role) -> None:
         _content(result.get("content")),
         call_id=result.get("toolUseId"),
         is_error={"error": True, "success": False}.get(status) if isinstance(status, str) else None,
+        holder=result,
     )
 
 
@@ -77,6 +78,18 @@ def _cited(part: dict[str, Any], reading: Reading, role: Role) -> None:
     reading.content(role, _inside(part, "citationsContent").get("content"))
 
 
+def _guarded(part: dict[str, Any], reading: Reading, role: Role) -> None:
+    """Read what a guardrail shall look at, which is said like all else."""
+    guarded = _inside(part, "guardContent")
+    text = _inside(guarded, "text").get("text")
+    if isinstance(text, str):
+        reading.say(role, text)
+    elif guarded:
+        reading.content(role, guarded)
+    else:
+        reading.unknown(role, "guardContent")
+
+
 MEDIA = ("image", "document", "video", "audio")
 
 FAMILY = Family(
@@ -87,6 +100,7 @@ FAMILY = Family(
         "reasoningContent": left_out("reasoning"),
         "cachePoint": left_out("notice"),
         "citationsContent": _cited,
+        "guardContent": _guarded,
         **{kind: _media(kind) for kind in MEDIA},
     },
 )

@@ -80,6 +80,7 @@ def _read_inner(line: dict[str, Any], reading: Reading) -> None:
                 name=message.get("toolName"),
                 call_id=message.get("toolCallId"),
                 is_error=message["isError"] if isinstance(message.get("isError"), bool) else None,
+                holder=message,
             )
         case "bashExecution":
             reading.say("user", f"! {message.get('command', '')}")

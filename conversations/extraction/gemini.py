@@ -79,7 +79,9 @@ def _response(part: dict[str, Any], reading: Reading, _role: Role) -> None:
         response = next((response[key] for key in WRAPPINGS if key in response), response)
     name = answer.get("name") or _tool_type(answer)
     content = response if response is None or is_tool_answer(response) else as_json(response)
-    reading.result(content, name=name, call_id=answer.get("id"), is_error=is_error)
+    reading.result(
+        content, name=name, call_id=answer.get("id"), is_error=is_error, holder=answer, read=OF_RESPONSE
+    )
     for extra in answer["parts"] if isinstance(answer.get("parts"), list) else ():
         reading.content("user", extra)
 
@@ -102,6 +104,8 @@ def _code_result(part: dict[str, Any], reading: Reading, _role: Role) -> None:
         name=CODE,
         call_id=result.get("id"),
         is_error=outcome != "OUTCOME_OK" if isinstance(outcome, str) else None,
+        holder=result,
+        read=("output",),
     )
 
 
@@ -116,6 +120,7 @@ def _file(part: dict[str, Any], reading: Reading, role: Role) -> None:
 
 
 STEPS: dict[str, Role] = {"model_output": "assistant", "user_input": "user"}
+OF_RESPONSE = ("response", "parts")
 WRAPPINGS = ("return_value", "result", "output", "error")
 
 FAMILY = Family(

@@ -124,6 +124,7 @@ def _read_result(fields: dict[str, Any], reading: Reading) -> None:
         name=fields.get("name"),
         call_id=fields.get("tool_call_id"),
         is_error=True if fields.get("status") == "error" else None,
+        holder=fields,
     )
 
 

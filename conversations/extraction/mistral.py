@@ -39,7 +39,13 @@ def _call(entry: dict[str, Any], reading: Reading, _role: Role) -> None:
 
 
 def _result(entry: dict[str, Any], reading: Reading, _role: Role) -> None:
-    reading.result(entry.get("result"), name=entry.get("name"), call_id=entry.get("tool_call_id"))
+    reading.result(
+        entry.get("result"),
+        name=entry.get("name"),
+        call_id=entry.get("tool_call_id"),
+        holder=entry,
+        read=("result",),
+    )
 
 
 ENTRIES: dict[str, PartReader] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from conversations.extraction.calls import Call, label, make_call
-from conversations.extraction.content import as_json, as_text, json_type
+from conversations.extraction.content import json_type
 from conversations.extraction.errors import reports_error
 from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
@@ -38,15 +38,6 @@ ASIDE = frozenset(
         "extra_content",
     }
 )
-RESULT_ASIDE = ASIDE | {
-    "tool_call_ids",
-    "tool_call_id",
-    "toolCallId",
-    "tool_name",
-    "toolName",
-    "status",
-    "artifact",
-}
 RESULT_TYPES = ("tool_result", "tool-result", "tool-error", "tool-approval-response", "function_call_output")
 RESULT_KEYS = ("toolResult", "functionResponse", "function_response")
 
@@ -83,6 +74,7 @@ def _read_speech(message: dict[str, Any], reading: Reading, role: Role) -> None:
     if any(message.get(field) for field in REASONING_FIELDS):
         reading.omit("reasoning")
     _read_executed(message.get("executed_tools"), reading)
+    _read_answers(message, reading)
     reading.content(role, _first(message, CONTENT_FIELDS))
     for text in _spoken_elsewhere(message):
         reading.say(role, text)
@@ -134,29 +126,37 @@ def _spoken_elsewhere(message: dict[str, Any]) -> list[str]:
 
 def _read_results(message: dict[str, Any], reading: Reading) -> None:
     """Read what tools returned: the content itself, or the results that are its parts."""
-    content = _first(message, RESULT_FIELDS)
+    field = next((field for field in RESULT_FIELDS if message.get(field) is not None), "")
+    content = message.get(field)
     if isinstance(content, list) and any(_is_result(part) for part in content):
         reading.content("user", content)
         return
+    if not content and _read_answers(message, reading):
+        return
     reading.result(
-        _with_error(content, message),
+        content,
         name=_first(message, ("name", "tool_name", "toolName")),
         call_id=label(_first(message, ("tool_call_id", "toolCallId")))
         or _first_id(message.get("tool_call_ids")),
         is_error=_says_error(message),
+        holder=message,
+        read=(field,),
     )
 
 
-def _with_error(content: Any, message: dict[str, Any]) -> Any:
-    """Return what a tool returned with what the message says of its failure, or says elsewhere altogether."""
-    error = message.get("error")
-    error = error if isinstance(error, str | dict | list) else None
-    if content in (None, "", []):
-        elsewhere = {
-            key: message[key] for key in message if key not in RESULT_ASIDE and _may_hold_words(message[key])
-        }
-        return error or elsewhere or content
-    return f"{as_text(content).text}\n{as_json(error)}" if error else content
+def _read_answers(message: dict[str, Any], reading: Reading) -> bool:
+    """Read Cohere's `tool_results`, each with the call that it answers; return whether there are any."""
+    answers = message.get("tool_results")
+    if not (isinstance(answers, list) and answers and all(isinstance(item, dict) for item in answers)):
+        return False
+    for answer in answers:
+        call = answer["call"] if isinstance(answer.get("call"), dict) else {}
+        outputs = answer.get("outputs")
+        content = outputs[0] if isinstance(outputs, list) and len(outputs) == 1 else outputs
+        reading.result(
+            content, name=call.get("name"), call_id=call.get("id"), holder=answer, read=("call", "outputs")
+        )
+    return True
 
 
 def _is_result(part: Any) -> bool:

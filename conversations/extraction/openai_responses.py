@@ -74,7 +74,8 @@ def _source(source: Any) -> str:
 
 
 def _result(item: dict[str, Any], reading: Reading, _role: Role) -> None:
-    given = next((item[key] for key in RESULTS if item.get(key) is not None), None)
+    field = next((key for key in RESULTS if item.get(key) is not None), "")
+    given, read = item.get(field), (field, "tools")
     if item.get("type") == "tool_search_output" and isinstance(item.get("tools"), list):
         names = [tool.get("name") for tool in item["tools"] if isinstance(tool, dict)]
         given = "\n".join(name for name in names if isinstance(name, str))
@@ -84,7 +85,8 @@ def _result(item: dict[str, Any], reading: Reading, _role: Role) -> None:
         is_error = said
     elif item.get("error") or item.get("status") == "failed":
         is_error = True
-    reading.result(content, name=item.get("name"), call_id=item.get("call_id"), is_error=is_error)
+    call_id = item.get("call_id")
+    reading.result(content, name=item.get("name"), call_id=call_id, is_error=is_error, holder=item, read=read)
 
 
 def _output(given: Any) -> tuple[Any, bool | None]:

@@ -66,7 +66,11 @@ def _call(part: dict[str, Any], reading: Reading, _role: Role) -> None:
 def _return(part: dict[str, Any], reading: Reading, _role: Role) -> None:
     failed = True if part.get("outcome") in ("failed", "denied") else None
     reading.result(
-        part.get("content"), name=part.get("tool_name"), call_id=part.get("tool_call_id"), is_error=failed
+        part.get("content"),
+        name=part.get("tool_name"),
+        call_id=part.get("tool_call_id"),
+        is_error=failed,
+        holder=part,
     )
 
 

@@ -7,7 +7,7 @@ back, this is left out. What follows from that is the same for all and lies here
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -24,7 +24,9 @@ from conversations.extraction.content import (
     without_thoughts,
 )
 from conversations.extraction.drafts import Draft, Omission
+from conversations.extraction.errors import reports_error
 from conversations.extraction.payloads import scrub
+from conversations.extraction.rest import as_lines, rest_of
 from conversations.extraction.types import Role
 
 MAX_KINDS_NAMED = 5
@@ -103,14 +105,25 @@ class Reading:
         name: Any = "",
         call_id: Any = "",
         is_error: bool | None = None,
+        holder: dict[str, Any] | None = None,
+        read: Collection[str] = (),
     ) -> None:
-        """Add what a tool returned, any JSON value, as a turn of its own; nothing returned is one too."""
+        """Add what a tool returned, any JSON value, as a turn of its own; nothing returned is one too.
+
+        `holder` is the object that the result stood in, whose fields but `read` and those of other use are
+        looked through for more of it.
+        """
         self._is_readable = True
         self.close()
         if is_error is None and is_tool_answer(content) and isinstance(content.get("isError"), bool):
             is_error = content["isError"]
         draft = Draft(role="tool", tool_name=label(name), tool_call_id=label(call_id), is_error=is_error)
-        draft.texts.append(as_text(content).text)
+        text = as_text(content).text
+        if rest := rest_of(holder, text, read) if holder else None:
+            draft.texts += [*([text] if text.strip() else []), *as_lines(rest)]
+            draft.is_error = True if is_error is None and reports_error(rest) else is_error
+        else:
+            draft.texts.append(text)
         self._drafts.append(draft)
 
     def omit(self, kind: str) -> None:

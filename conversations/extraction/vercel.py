@@ -76,7 +76,8 @@ def _invocation(part: dict[str, Any], reading: Reading, role: Role) -> None:
 
 
 def _answer(part: dict[str, Any], reading: Reading, content: Any, *, is_error: bool | None) -> None:
-    reading.result(content, name=_name(part), call_id=part.get("toolCallId"), is_error=is_error)
+    call_id = part.get("toolCallId")
+    reading.result(content, name=_name(part), call_id=call_id, is_error=is_error, holder=part, read=OF_ANSWER)
 
 
 def _said(part: dict[str, Any]) -> bool | None:
@@ -116,6 +117,7 @@ def _decision(part: dict[str, Any], reading: Reading, _role: Role) -> None:
     reading.say("user", f"[{word}: {reason}]" if isinstance(reason, str) and reason else f"[{word}]")
 
 
+OF_ANSWER = ("output", "result", "error", "errorText", "experimental_content", "approval", "toolInvocation")
 OUTPUTS: dict[str, bool | None] = {
     "text": None,
     "json": None,

@@ -155,6 +155,21 @@ class TestServerTools:
             ),
             (
                 "bash_code_execution",
+                {"stdout": "a", "stderr": "", "return_code": 0, "warning": "w", "seconds": 2, "more": [""]},
+                ("tool", 'a\n{"warning": "w"}'),
+            ),
+            (
+                "web_fetch",
+                {"type": "web_fetch_result", "url": "https://e.org", "content": "x", "warning": "cut"},
+                ("tool", 'https://e.org\nx\n{"warning": "cut"}'),
+            ),
+            (
+                "web_fetch",
+                {"type": "web_fetch_tool_result_error", "error_code": "unavailable", "reason": "closed"},
+                ("error", 'unavailable\n{"reason": "closed"}'),
+            ),
+            (
+                "bash_code_execution",
                 {
                     "stdout": "",
                     "stderr": "",
@@ -257,6 +272,11 @@ class TestBedrock:
                 "[video: mp4, s3://b/v.mp4]",
             ),
             ({"image": None}, "[image]"),
+            ({"guardContent": {"text": {"text": "Looked at.", "qualifiers": ["query"]}}}, "Looked at."),
+            (
+                {"guardContent": {"image": {"format": "png", "source": {"bytes": "AAAA"}}}},
+                "[image: png, 3 B]",
+            ),
         ],
     )
     def test_media(self, part, expected):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conversations.extraction import extract
-from tests.conversations.extraction.single import call, only, reason
+from tests.conversations.extraction.single import call, only, reason, told
 
 EXPECTED = "expected an object with “role” and “content”, or another shape of docs/shapes.md"
 PNG = base64.b64encode(b"\x89PNG" + bytes(1_020)).decode()
@@ -302,6 +302,68 @@ class TestNothingReadableIsLost:
             {"role": "tool", "name": "f", "content": "", "stderr": "no such file", "tool_call_ids": ["1"]}
         )
         assert turn.content == '[f] {"stderr": "no such file"}'
+
+    @pytest.mark.parametrize(
+        ("fields", "content"),
+        [
+            ({"stderr": "denied"}, '{"stderr": "denied"}'),
+            ({"content": "x", "stderr": "denied"}, 'x\n{"stderr": "denied"}'),
+            ({"content": "x", "output": "y"}, 'x\n{"output": "y"}'),
+            ({"content": "x", "shown": {"as": ["two words"]}}, 'x\n{"shown": {"as": ["two words"]}}'),
+            ({"content": "x", "error": "bad", "hint": "retry"}, 'x\nbad\n{"hint": "retry"}'),
+        ],
+    )
+    def test_words_in_any_field_of_a_result_are_told(self, fields, content):
+        assert only({"role": "tool", "name": "f"} | fields).content == f"[f] {content}"
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"output": "x"},
+            {"shown": "plain"},
+            {"requestId": "a b", "created_at": "1 May", "encrypted_note": "a b", "metadata": {"a": "b c"}},
+            {"rows": [1, 2]},
+        ],
+    )
+    def test_a_repetition_and_what_is_no_words_are_not(self, fields):
+        assert only({"role": "tool", "name": "f", "content": "x"} | fields).content == "[f] x"
+
+    def test_an_error_in_a_field_that_nobody_reads_fails_the_result(self):
+        part = {"type": "tool_result", "tool_use_id": "t", "content": "x", "error": "bad", "stderr": "denied"}
+        turn = only({"role": "user", "content": [part]})
+        assert (turn.content, turn.is_error) == ('[tool] x\nbad\n{"stderr": "denied"}', True)
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            {"type": "function_call_output", "call_id": "a", "stderr": "denied"},
+            {"type": "function.result", "tool_call_id": "a", "stderr": "denied"},
+            {"type": "tool", "tool_call_id": "a", "content": "", "stderr": "denied"},
+            {"type": "agent.tool_result", "tool_use_id": "a", "stderr": "denied"},
+            {"type": "tool.execution_complete", "data": {"toolCallId": "a", "stderr": "denied"}},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "stderr": "denied"}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "a", "stderr": "denied"}}]},
+            {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a", "stderr": "denied"}]},
+            {"role": "user", "parts": [{"functionResponse": {"stderr": "denied"}}]},
+            {"kind": "request", "parts": [{"part_kind": "tool-return", "content": "", "stderr": "denied"}]},
+            {"type": "message", "message": {"role": "toolResult", "stderr": "denied"}},
+        ],
+    )
+    def test_so_it_is_in_every_family(self, message):
+        assert only(message).content == '[tool] {"stderr": "denied"}'
+
+    @pytest.mark.parametrize("role", ["tool", "TOOL", "user"])
+    def test_the_results_of_coheres_tools_are_a_turn_each(self, role):
+        calls = [{"name": name, "parameters": {"a": 1}} for name in "fg"]
+        asked = {"role": "assistant", "content": "", "tool_calls": calls}
+        results = [
+            {"call": calls[0], "outputs": [{"sum": 3}]},
+            {"call": calls[1], "outputs": [{"a": "b"}, {"c": "d"}]},
+        ]
+        assert told(asked, {"role": role, "tool_results": results})[1:] == [
+            ("tool", '[f] {"sum": 3}'),
+            ("tool", '[g] [{"a": "b"}, {"c": "d"}]'),
+        ]
 
     def test_a_result_that_is_empty_stays_empty(self):
         assert (
