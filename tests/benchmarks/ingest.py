@@ -10,6 +10,7 @@ Then 100,000 turns are imported by the command, whose memory is watched.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -64,7 +65,7 @@ _numbers = count()
 Rows = list[tuple[Any, ...]]
 
 
-def measure(tell: Tell) -> Report:
+def measure(tell: Tell, _options: argparse.Namespace) -> Report:
     """Measure speed, then memory."""
     owner = make_owner()
     client = make_client(owner.organization)
