@@ -98,16 +98,23 @@ def texts(summary: str | None, steps: Any) -> tuple[str, str]:
     return description, "\n\n".join(part for part in (rest, procedure) if part)
 
 
+def is_too_deep(text: str) -> bool:
+    """Return whether a JSON text nests deeper than 100 levels."""
+    if text.count("[") + text.count("{") <= MAX_PARSED_DEPTH:
+        return False
+    depth = deepest = 0
+    for match in BRACKETS.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match.group(), 0)
+        deepest = max(deepest, depth)
+    return deepest > MAX_PARSED_DEPTH
+
+
 def parsed(text: str) -> Any:
     """Return the value of a JSON text, numbers as `Literal`; the text itself where it cannot be had whole.
 
     That is where it is no JSON, nests deeper than 100 levels, or names a key of an object twice.
     """
-    depth = deepest = 0
-    for match in BRACKETS.finditer(text):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match.group(), 0)
-        deepest = max(deepest, depth)
-    if deepest > MAX_PARSED_DEPTH:
+    if is_too_deep(text):
         return text
     try:
         return json.loads(

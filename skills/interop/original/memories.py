@@ -39,6 +39,8 @@ NAMING = (
     *("summary", "description", "filter_tags"),
 )
 """The columns that decide whose a memory is and what it is called."""
+AS_JSON = ("triggers", "examples", "filter_tags")
+"""Read as JSON whatever the type of the column is."""
 FIRST_VERSION = "0.1.0"
 MAX_VERSION_CHARS = 32
 
@@ -71,7 +73,8 @@ def named_after(row: Row) -> str:
 
 def content_of(row: Row, name: str, types: Mapping[str, str], notes: Counter[str]) -> Content:
     """Return the content of a skill, and count in `notes` what is not as it was."""
-    if any(has_unstorable(row.get(column)) for column in TEXTS if types.get(column) in JSON_TYPES):
+    read = [column for column in TEXTS if column in AS_JSON or types.get(column) in JSON_TYPES]
+    if any(has_unstorable(row.get(column)) for column in read):
         notes["characters that cannot be stored were left out"] += 1
     summary = text(_first(row, "description", "summary"))
     description, instructions = texts(summary, _steps(row, types, notes))
@@ -89,7 +92,7 @@ def content_of(row: Row, name: str, types: Mapping[str, str], notes: Counter[str
         entry_type=entry_type_of(row.get("entry_type")),
         triggers=_triggers(row, notes),
         examples=_examples(row, notes),
-        filter_tags=tags(numbered_value(row.get("filter_tags"))),
+        filter_tags=_tags(row, notes),
     )
 
 
@@ -128,7 +131,7 @@ def _steps(row: Row, types: Mapping[str, str], notes: Counter[str]) -> Any:
 
 
 def _triggers(row: Row, notes: Counter[str]) -> list[str]:
-    found = _as_texts(_listed(row.get("triggers")))
+    found = _as_texts(_listed(row, "triggers", notes))
     kept = [truncate(item, MAX_TRIGGER_CHARS)[0] for item in found[:MAX_TRIGGERS]]
     if kept != found:
         notes["triggers cut at the limits; whole in the first revision"] += 1
@@ -141,16 +144,33 @@ def _as_texts(items: list[Any]) -> list[str]:
 
 
 def _examples(row: Row, notes: Counter[str]) -> list[dict[str, Any]]:
-    found = _listed(row.get("examples"))
+    found = _listed(row, "examples", notes)
     kept = fitting([item if isinstance(item, dict) else {"example": item} for item in found])
     if len(kept) < len(found):
         notes["examples cut at the limit; whole in the first revision"] += 1
     return kept
 
 
-def _listed(value: str | None) -> list[Any]:
+def _tags(row: Row, notes: Counter[str]) -> dict[str, Any]:
+    found = _json(row, "filter_tags", notes)
+    if found is not None and not isinstance(found, dict):
+        notes["filter_tags that are no object left out; whole in the first revision"] += 1
+    return tags(found)
+
+
+def _listed(row: Row, column: str, notes: Counter[str]) -> list[Any]:
     """Return a JSON list; anything else is one of one."""
-    found = numbered_value(value)
+    found = _json(row, column, notes)
     if found is None or found == "":
         return []
+    if isinstance(found, str) and not (row[column] or "").lstrip().startswith('"'):
+        notes[f"{column} too odd to be read as JSON kept as text"] += 1
     return found if isinstance(found, list) else [found]
+
+
+def _json(row: Row, column: str, notes: Counter[str]) -> Any:
+    odd: list[str] = []
+    found = numbered_value(row.get(column), odd)
+    if odd:
+        notes[f"numbers in {column} that cannot be kept as such became text"] += 1
+    return found

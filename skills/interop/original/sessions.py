@@ -9,7 +9,7 @@ from itertools import groupby
 
 from django.db import transaction
 
-from conversations.adoption import PastTurn, adopt_session
+from conversations.adoption import MAX_CONTENT_CHARS, PastTurn, adopt_session
 from conversations.models import TurnRole
 from conversations.records.sessions import fitting_session_id
 from mirix.tenants.models import Client
@@ -106,6 +106,8 @@ def _turn(row: Row, message_id: str, role: str, client: Client, notes: Counter[s
         notes["turns that only called tools: which ones was never stored"] += 1
     elif PARTS.match(content):
         notes["turns that are the text of Python values, kept as they are"] += 1
+    if len(content) > MAX_CONTENT_CHARS:
+        notes["content cut at the limit"] += 1
     named = TOOL.match(content) if role == TurnRole.TOOL else None
     return PastTurn(
         message_id=message_id,

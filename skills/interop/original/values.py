@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mirix.text import clean_json, clean_text
-from skills.interop.legacy import parsed
+from skills.interop.legacy import is_too_deep, parsed
 
 Row = dict[str, str | None]
 """The columns of a row that its table has, as text."""
@@ -22,6 +22,8 @@ Row = dict[str, str | None]
 HASH_DIGITS = 22
 NOBODY = "\x00"
 """No text of PostgreSQL holds NUL."""
+MAX_DIGITS = 4_000
+"""More than that Python reads of no number."""
 JSON_TYPES = ("json", "jsonb")
 UNSTORABLE = re.compile(r"[\ud800-\udfff]|(?<!\\)(?:\\\\)*\\u0000")
 
@@ -76,12 +78,30 @@ def fitting_id(row: Row, kind: str, limit: int) -> str:
     return raw if 0 < len(raw) <= limit and text(raw) == raw else f"{kind}-{digest(kind, raw)}"
 
 
-def numbered_value(value: str | None) -> Any:
-    """Return a JSON value, cleaned, its numbers as numbers where they can be had so."""
+def numbered_value(value: str | None, odd: list[str] | None = None) -> Any:
+    """Return a JSON value, cleaned, its numbers as numbers where they can be had so.
+
+    Those that cannot, as NaN and 1e999, are their text and added to `odd`. What nests deeper than 100 levels
+    is its text, like what is no JSON.
+    """
+    if value is None or is_too_deep(value):
+        return value and text(value)
+
+    def kept(number: str) -> str:
+        if odd is not None:
+            odd.append(number)
+        return number
+
     try:
-        return clean_json(json.loads(value or "null"))
-    except (ValueError, RecursionError):
+        found = json.loads(
+            value or "null",
+            parse_int=lambda number: int(number) if len(number) <= MAX_DIGITS else kept(number),
+            parse_float=lambda number: decimal if math.isfinite(decimal := float(number)) else kept(number),
+            parse_constant=kept,
+        )
+    except ValueError:
         return json_value(value)
+    return clean_json(found)
 
 
 def has_unstorable(value: str | None) -> bool:

@@ -308,6 +308,41 @@ class TestOddValues:
         assert "hidden_characters" in odd.current_revision.risk_flags
         assert (bare.triggers, bare.examples) == (["no json ["], [])
 
+    def test_of_json_that_cannot_be_kept_as_they_are_become_text_and_are_counted(self, make):
+        source = make("G5")
+        source.execute(
+            "ALTER TABLE procedural_memory ALTER triggers TYPE varchar, ALTER examples TYPE varchar, "
+            "ALTER filter_tags TYPE varchar"
+        )
+        deep = "[" * 101 + "]" * 101
+        digits = "9" * 5_000
+        source.memory("proc-1", examples='[{"a": NaN, "b": -Infinity, "c": 1e999, "d": 1e3}]')
+        source.memory("proc-2", examples=f'[{{"a": {digits}, "b": 1}}]', triggers="[NaN]")
+        source.memory("proc-3", examples=deep, triggers=deep, filter_tags=deep)
+        source.memory("proc-4", examples="[" * 5_000, filter_tags='{"a": 1e999}', triggers='["a\\u0000b"]')
+        report = run(source)
+        assert table(report, "procedural_memory")["imported"] == 4
+        found = {skill.name: skill for skill in Skill.objects.all()}
+        assert found["proc-1"].examples == [{"a": "NaN", "b": "-Infinity", "c": "1e999", "d": 1000.0}]
+        assert found["proc-2"].examples == [{"a": digits, "b": 1}]
+        assert found["proc-2"].triggers == ["NaN"]
+        assert (found["proc-3"].examples, found["proc-3"].triggers) == ([{"example": deep}], [deep])
+        assert found["proc-3"].filter_tags == {}
+        assert found["proc-3"].current_revision.source["row"]["filter_tags"] == deep
+        assert found["proc-4"].examples == [{"example": "[" * 5_000}]
+        assert (found["proc-4"].filter_tags, found["proc-4"].triggers) == ({"a": "1e999"}, ["ab"])
+        notes = table(report, "procedural_memory")["notes"]
+        del notes["without a description or instructions"]
+        assert notes == {
+            "numbers in examples that cannot be kept as such became text": 2,
+            "numbers in triggers that cannot be kept as such became text": 1,
+            "numbers in filter_tags that cannot be kept as such became text": 1,
+            "triggers too odd to be read as JSON kept as text": 1,
+            "examples too odd to be read as JSON kept as text": 2,
+            "filter_tags that are no object left out; whole in the first revision": 1,
+            "characters that cannot be stored were left out": 1,
+        }
+
     def test_of_experiences_are_made_to_fit(self, make):
         source = make("G5")
         source.experience(
@@ -474,6 +509,13 @@ class TestSessions:
         assert all(re.fullmatch("convmsg-[0-9a-f]{22}", turns[n][0]) for n in (0, 2, 3, 5))
         again = table(run(source), "conversation_message")
         assert (again["imported"], again["unchanged"]) == (0, 6)
+
+    def test_a_turn_that_is_cut_is_counted(self, make):
+        source = make("G5")
+        source.turn("convmsg-1", "s-1", "user", "x" * 65_537)
+        assert table(run(source), "conversation_message")["notes"]["content cut at the limit"] == 1
+        turn = ConversationMessage.objects.get()
+        assert (len(turn.content), turn.truncated) == (65_536, True)
 
     def test_rows_of_one_id_are_counted(self, make):
         source = make("G5")
