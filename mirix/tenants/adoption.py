@@ -11,13 +11,15 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from mirix.ids import is_id
 from mirix.moments import set_moments
 from mirix.tenants.audit import Act, Actor, record
-from mirix.tenants.models import Client, EndUser, Organization
+from mirix.tenants.models import AuditEvent, Client, EndUser, Organization
 from mirix.tenants.services import MAX_NAME
 from mirix.text import HIDDEN, clean_text, shorten
 
@@ -36,8 +38,13 @@ class Newcomer:
 
 
 @transaction.atomic
-def adopt_organization(*, newcomer: Newcomer, actor: Actor) -> tuple[Organization, bool]:
-    """Return the organization and whether it was made now. The last of its ids is known to be its own."""
+def adopt_organization(
+    *, newcomer: Newcomer, actor: Actor, details: Mapping[str, Any] | None = None
+) -> tuple[Organization, bool]:
+    """Return the organization and whether it was made now. The last of its ids is known to be its own.
+
+    `details` are recorded with its adoption, for `adopted_organizations`.
+    """
     every = Organization.objects.for_organizations(None)
     if known := every.filter(pk__in=newcomer.ids).first():
         return known, False
@@ -50,9 +57,18 @@ def adopt_organization(*, newcomer: Newcomer, actor: Actor) -> tuple[Organizatio
         actor=actor,
         action=Act.ORGANIZATION_CREATED,
         target=organization,
-        details={"name": organization.name},
+        details={"name": organization.name, **(details or {})},
     )
     return organization, True
+
+
+def adopted_organizations(*, whole_id: str, id_prefix: str) -> list[tuple[Organization, dict[str, Any]]]:
+    """Return the organization of this id and those whose ids begin so, each with what was recorded then."""
+    every = Organization.objects.for_organizations(None)
+    found = every.filter(Q(pk=whole_id) | Q(pk__startswith=id_prefix)).order_by("pk").in_bulk()
+    made = AuditEvent.objects.for_organizations(found).filter(action=Act.ORGANIZATION_CREATED)
+    details = dict(made.values_list("organization", "details"))
+    return [(organization, details.get(pk, {})) for pk, organization in found.items()]
 
 
 @transaction.atomic

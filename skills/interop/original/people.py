@@ -17,14 +17,15 @@ from mirix.tenants.adoption import (
     adopt_client,
     adopt_end_users,
     adopt_organization,
+    adopted_organizations,
 )
 from mirix.tenants.audit import Actor
 from mirix.tenants.models import Client, EndUser, Organization
 from mirix.tenants.owners import Owner
 from skills.interop.original.report import Moved, TableReport
-from skills.interop.original.scopes import Scoped, Scopes
+from skills.interop.original.scopes import Past, Scoped, Scopes
 from skills.interop.original.source import Source, batched
-from skills.interop.original.values import Row, digest, flag, moment, reference, text
+from skills.interop.original.values import HASH_DIGITS, Row, digest, flag, moment, reference, text
 
 DEFAULT_USER = "user-00000000-0000-4000-8000-000000000000"
 DEFAULT_CLIENT = "client-00000000-0000-4000-8000-000000000000"
@@ -32,6 +33,7 @@ TEMPLATE_USER = "user-default-"
 FALLBACK_CLIENT = "import_mirix"
 """The client of turns and experiences whose own nobody knows."""
 MAX_USER_ID = 256
+PART_DIGITS = HASH_DIGITS // 2
 
 
 TWICE = "another row has its id"
@@ -108,6 +110,23 @@ class People:
             if (client_id := row["id"] or "") in self.clients and self.reason_against(client_id) is None
         ]
 
+    def read_past(self) -> Past:
+        """Return what earlier imports made of the organizations."""
+        past = Past()
+        for known in self.organizations.values():
+            whole = organization_id(known, None)
+            for found, details in adopted_organizations(whole_id=whole, id_prefix=_part_prefix(known)):
+                if found.pk == whole:
+                    past.whole[known.id] = found.name
+                    continue
+                past.split[known.id] = found.name
+                ids = {pk: client.id for client in self.clients.values() for pk in _client_ids(found, client)}
+                for pk in (
+                    Client.objects.for_organization(found).filter(pk__in=ids).values_list("pk", flat=True)
+                ):
+                    past.homes[known.id, ids[pk]] = details.get("scope")
+        return past
+
     def reason_against(self, client_id: str) -> str | None:
         """Return why a client does not come over; None if it does."""
         client = self.clients[client_id]
@@ -165,7 +184,7 @@ class People:
             return self._clients[key], False
         organization = self.organization(self.organizations[known.organization_id], scope)
         newcomer = Newcomer(
-            ids=[known.id, f"client-{digest(organization.pk, known.id)}"],
+            ids=_client_ids(organization, known),
             name=known.name or known.id,
             created_at=known.moment,
         )
@@ -182,7 +201,8 @@ class People:
                 name=self.scopes.named(known.name or known.id, known.id, scope),
                 created_at=known.moment,
             )
-            found, is_new = adopt_organization(newcomer=newcomer, actor=self.actor)
+            details = {"scope": scope} if self.scopes.is_split(known.id) else {}
+            found, is_new = adopt_organization(newcomer=newcomer, actor=self.actor, details=details)
             self._organizations[key] = found
             self.moved[key] = Moved(
                 original_id=known.id,
@@ -286,8 +306,19 @@ class People:
 
 def organization_id(known: Known, label: str | None) -> str:
     """Return the id that an organization, or one scope of it, gets here: the same each time that it comes."""
-    parts = [known.id, known.created_at] + ([] if label is None else [label])
-    return f"org-{digest('organizations', *parts)}"
+    if label is None:
+        return f"org-{digest('organizations', known.id, known.created_at)}"
+    return _part_prefix(known) + digest("organizations", known.id, known.created_at, label)[:PART_DIGITS]
+
+
+def _part_prefix(known: Known) -> str:
+    """Return how the ids of an organization's parts begin, by which they are found whatever their scopes."""
+    return organization_id(known, None)[:-PART_DIGITS]
+
+
+def _client_ids(organization: Organization, known: Known) -> list[str]:
+    """Return the ids that a client may have here: its own, or one for where somebody else has that."""
+    return [known.id, f"client-{digest(organization.pk, known.id)}"]
 
 
 def fitting_user_id(user_id: str) -> str:

@@ -50,29 +50,59 @@ class ScopesDiffer(Exception):
     """The clients of an organization have different scopes, and nobody said what is to become of them."""
 
 
+class ChosenOtherwise(Exception):
+    """An earlier import of this database did the other thing with scopes."""
+
+
+@dataclass(kw_only=True)
+class Past:
+    """What earlier imports made of organizations, by their ids in the original; names are those here."""
+
+    whole: dict[str, str] = field(default_factory=dict)
+    split: dict[str, str] = field(default_factory=dict)
+    """The name of one of the parts."""
+    homes: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    """The scope whose part a client came to, by organization and client."""
+
+
 @dataclass(kw_only=True)
 class Scopes:
     """Where rows go by their scope: nowhere else, unless their organization is split."""
 
     choice: Choice | None
+    kept_whole: set[str] = field(default_factory=set)
+    """Organizations that would be split if they had not come whole before."""
     _home: dict[tuple[str, str], str | None] = field(default_factory=dict)
     _split: set[str] = field(default_factory=set)
 
-    def decide(self, clients: Iterable[Scoped], names: Mapping[str, str]) -> None:
-        """Look which organizations are concerned; `names` are theirs. Raises `ScopesDiffer`."""
+    def decide(self, clients: Iterable[Scoped], names: Mapping[str, str], past: Past) -> None:
+        """Look which organizations are concerned; `names` are theirs. Raises `ScopesDiffer`.
+
+        What came before stays as it came, whatever its scopes are by now: an organization whole or split,
+        and a client in its part. Raises `ChosenOtherwise` where that is not what was chosen, if another
+        choice is.
+        """
         by_organization: dict[str, list[Scoped]] = {}
         for client in clients:
             by_organization.setdefault(client.organization_id, []).append(client)
             self._home[client.organization_id, client.client_id] = client.home
+        self._home |= past.homes
         differing = {
             organization_id: sorted(set().union(*(client.labels for client in found)))
             for organization_id, found in by_organization.items()
             if len({client.labels for client in found if client.labels}) > 1
         }
-        if differing and self.choice is None:
-            raise ScopesDiffer(_question(differing, names))
-        if self.choice == "split":
-            self._split = set(differing)
+        if self.choice != "split":
+            for organization_id, name in past.split.items():
+                raise _chosen_otherwise(names[organization_id], "split by scopes", name, "--split-scopes")
+            if differing and self.choice is None:
+                raise ScopesDiffer(_question(differing, names))
+            return
+        self.kept_whole = differing.keys() & past.whole.keys()
+        for organization_id in () if past.split else sorted(self.kept_whole):
+            name = past.whole[organization_id]
+            raise _chosen_otherwise(names[organization_id], "whole", name, "--merge-scopes")
+        self._split = differing.keys() - past.whole.keys() | past.split.keys()
 
     def is_split(self, organization_id: str) -> bool:
         """Return whether each scope of an organization becomes one of its own."""
@@ -103,6 +133,13 @@ class Scopes:
         if not self.is_split(organization_id):
             return name
         return f"{name} ({scope or UNLABELLED})"
+
+
+def _chosen_otherwise(original: str, made: str, name: str, option: str) -> ChosenOtherwise:
+    return ChosenOtherwise(
+        f"“{original}” was imported {made} before, as “{name}”; choose {option} as then, or import into "
+        "another database."
+    )
 
 
 def _question(differing: Mapping[str, list[str]], names: Mapping[str, str]) -> str:

@@ -12,11 +12,10 @@ from contextlib import contextmanager
 from django.db import connection
 
 from mirix.tenants.audit import Actor
-from mirix.tenants.models import Organization
 from skills.interop.original import experiences, memories, sessions
-from skills.interop.original.people import People, organization_id
+from skills.interop.original.people import People
 from skills.interop.original.report import ImportReport, LeftBehind, TableReport
-from skills.interop.original.scopes import Choice, Scoped, Scopes
+from skills.interop.original.scopes import Choice, Scopes
 from skills.interop.original.skills import import_memories
 from skills.interop.original.source import Source
 
@@ -32,10 +31,6 @@ REASONS = {
 WITHOUT_IDS = "its rows have no column “id”, so that none of them could be known again"
 OTHER = "another kind of memory, or internals"
 IMPORTED = {"organizations", "users", "clients", *memories.TABLES, sessions.TABLE, experiences.TABLE}
-
-
-class ChosenOtherwise(Exception):
-    """An earlier import of this database did the other thing with scopes."""
 
 
 @contextmanager
@@ -66,9 +61,8 @@ def import_original(
     """
     people = People(source=source, actor=actor, scopes=Scopes(choice=choice))
     people.read()
-    scoped = people.read_scopes()
-    people.scopes.decide(scoped, {known.id: known.name for known in people.organizations.values()})
-    _refuse_other_choice(people, scoped)
+    names = {known.id: known.name or known.id for known in people.organizations.values()}
+    people.scopes.decide(people.read_scopes(), names, people.read_past())
     try:
         organizations = _table(report, source, "organizations")
         yield from _organizations(people, organizations)
@@ -115,6 +109,8 @@ def _organizations(people: People, report: TableReport) -> Iterator[int]:
             report.notes["split by the scopes of its clients"] += 1
         else:
             people.organization(known, None)
+            if known.id in people.scopes.kept_whole:
+                report.notes["not split: they came whole, when their clients had one scope"] += 1
             is_new = people.moved[known.id, None].is_new
             report.imported += is_new
             report.unchanged += not is_new
@@ -157,26 +153,6 @@ def _left_behind(source: Source) -> list[LeftBehind]:
         if rows or table in REASONS or table in IMPORTED:
             found.append(LeftBehind(table=table, rows=rows, reason=reason))
     return found
-
-
-def _refuse_other_choice(people: People, scoped: list[Scoped]) -> None:
-    """Refuse to bring a second time, under other ids, what came by the other choice about scopes."""
-    for known in people.organizations.values():
-        whole = organization_id(known, None)
-        parts = {
-            organization_id(known, f"scope {label}")
-            for client in scoped
-            if client.organization_id == known.id
-            for label in client.labels
-        } | {organization_id(known, "unlabelled")}
-        other = {whole} if people.scopes.is_split(known.id) else parts
-        found = Organization.objects.for_organizations(None).filter(pk__in=other).first()
-        if found is not None:
-            made = "whole" if found.pk == whole else "split by scopes"
-            raise ChosenOtherwise(
-                f"“{known.name}” was imported {made} before, as “{found.name}”; "
-                "choose as you did then, or import into another database."
-            )
 
 
 def _stepped(start: Callable[[Callable[[int], None]], Iterator[None]]) -> Iterator[int]:

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from mirix.commands import DataCommand
 from mirix.tenants.audit import Actor
 from skills.interop.original.report import ImportReport
-from skills.interop.original.scopes import ScopesDiffer
-from skills.interop.original.service import ChosenOtherwise, alone, import_original, rows_to_read
+from skills.interop.original.scopes import ChosenOtherwise, ScopesDiffer
+from skills.interop.original.service import alone, import_original, rows_to_read
 from skills.interop.original.source import SourceError, opened
 from skills.management.import_text import report_text
 

@@ -566,6 +566,56 @@ class TestScopes:
         with pytest.raises(CommandError, match="imported split by scopes before"):
             run(source, choice="merge")
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "UPDATE clients SET is_deleted = true WHERE id = 'client-b'",
+            "UPDATE clients SET write_scope = 'read_write', read_scopes = '[\"read_write\"]'",
+            "UPDATE clients SET write_scope = 'new', read_scopes = '[\"new\"]'",
+        ],
+    )
+    def test_that_were_split_stay_so_when_they_differ_no_more(self, make, change: str):
+        source = make("G5")
+        source.client("client-b", "dashboard", "admin")
+        source.turn("convmsg-1", "s-1", "user", "Pay it.", _created_by_id="client-b")
+        source.memory("proc-1", client_id="client-b")
+        source.memory("proc-2")
+        run(source, choice="split")
+        source.execute(change)
+        source.memory("proc-3", client_id="client-b")
+        source.memory("proc-4")
+        for choice in (None, "merge"):
+            with pytest.raises(CommandError, match=r"split by scopes before.*choose --split-scopes"):
+                run(source, choice=choice)
+        report = run(source, choice="split")
+        assert report["imported"] == (1 if "is_deleted" in change else 2)
+        assert dict(Skill.objects.values_list("name", "organization__name")) == {
+            "proc-1": "acme (admin)",
+            "proc-2": "acme (read_write)",
+            "proc-4": "acme (read_write)",
+        } | ({} if "is_deleted" in change else {"proc-3": "acme (admin)"})
+        assert (Session.objects.count(), Organization.objects.count()) == (1, 2)
+
+    def test_one_organization_stays_whole_beside_one_that_is_split(self, make):
+        source = make("G5")
+        source.add("organizations", id="org-2", name="other")
+        reads = {"status": "active", "read_scopes": []}
+        source.add("clients", id="c-1", organization_id="org-2", name="a", write_scope="x", **reads)
+        source.add("clients", id="c-2", organization_id="org-2", name="b", write_scope="y", **reads)
+        source.memory("proc-1")
+        run(source, choice="split")
+        source.client("client-b", "dashboard", "admin")
+        source.memory("proc-2", client_id="client-b")
+        report = run(source, choice="split")
+        assert table(report, "organizations")["notes"] == {
+            "split by the scopes of its clients": 1,
+            "not split: they came whole, when their clients had one scope": 1,
+        }
+        assert set(Skill.objects.values_list("name", "organization__name")) == {
+            ("proc-1", "acme"),
+            ("proc-2", "acme"),
+        }
+
 
 class TestCommand:
     def test_dry_run_reports_and_keeps_nothing(self, make):
