@@ -7,8 +7,11 @@ For a query of terms t with weights q(t), over the N indexed skills of the scope
     tf(t, d) = Σ w(f) · count(t, d, f) / (1 − b + b · length(d, f) / average length(f))
 
 This is BM25F: a term that stands in several fields is saturated once. df counts the skills of the scope that
-have the term in one of the fields searched. A skill is found by any term that is not a stop word; stop words
-help to rank, and find only where the query has nothing else.
+have the term in one of the fields searched. A skill is found by any term that is not a stop word.
+
+Stop words are most of what stands in skills, and say little. Where a query has other terms they only help to
+rank the best `RERANKED` that these found, as if their idf were `STOP_IDF`, so that few of their postings are
+read. A query of nothing else is ranked by them as by any term.
 
 The weights were chosen on public tool descriptions and skill libraries, and are not delicate there: half or
 twice of each changes nDCG@10 by a hundredth.
@@ -35,9 +38,12 @@ K1 = 1.2
 B = 0.75
 FIELD_WEIGHTS = {"name": 2.0, "triggers": 1.5, "description": 1.0, "instructions": 0.5}
 MAX_QUERY_TERMS = 32
+RERANKED = 100
+STOP_IDF = 1.0
 
 # The names in these come from the models and the constants above; every value is a parameter. The postings
-# are read in an order that no statistics can mislead: term by term, each from its place in one index.
+# are read in an order that no statistics can mislead: term by term, each from its place in one index, then
+# stop words one by one for each of the best.
 STATEMENT = """
 WITH corpus AS MATERIALIZED (
     SELECT count(*)::float8 AS skills, {slopes}
@@ -45,21 +51,33 @@ WITH corpus AS MATERIALIZED (
 ), score AS MATERIALIZED (
     SELECT document_id, {scores}
     FROM corpus
-    CROSS JOIN unnest(%s::text[], %s::float8[], %s::boolean[]) AS asked (term, weight, finds)
+    CROSS JOIN unnest(%s::text[], %s::float8[]) AS asked (term, weight)
     CROSS JOIN LATERAL (
         SELECT document_id, {frequencies}, {having}
         FROM {postings} WHERE {scope} AND term = asked.term
     ) AS posting
     WHERE {eligible}
     GROUP BY document_id
+), best AS MATERIALIZED (
+    {lists}
 )
-{lists}
+SELECT lane, skill_id, (score + coalesce(gain, 0))::real AS score, (SELECT count(score_0) FROM score)
+FROM best CROSS JOIN LATERAL (
+    SELECT sum({gain_of_lane}) AS gain
+    FROM corpus
+    CROSS JOIN unnest(%s::text[], %s::float8[]) AS asked (term, weight)
+    CROSS JOIN LATERAL (
+        SELECT {frequencies} FROM {postings}
+        WHERE document_id = best.document_id AND term = asked.term OFFSET 0
+    ) AS posting
+) AS of_stop_words CROSS JOIN LATERAL (
+    SELECT skill_id FROM {documents} WHERE id = best.document_id OFFSET 0
+) AS document
+ORDER BY lane, score DESC, document_id
 """
 BEST = """(
-    SELECT {number}, skill_id, score, (SELECT count(score_0) FROM score) FROM (
-        SELECT document_id, score_{number} AS score FROM score
-        WHERE score_{number} IS NOT NULL ORDER BY score_{number} DESC, document_id LIMIT %s
-    ) AS best JOIN {documents} ON id = document_id ORDER BY score DESC, document_id
+    SELECT {number} AS lane, document_id, score_{number} AS score FROM score
+    WHERE score_{number} IS NOT NULL ORDER BY score_{number} DESC, document_id LIMIT {depth}
 )"""
 # As an expression and not a join, so that the rows are looked up in one hash.
 ELIGIBLE = "(document_id IN (SELECT id FROM {documents} WHERE skill_id IN ({skills}))) IS TRUE"
@@ -115,10 +133,17 @@ def rank(
             for number, lane in enumerate(lanes)
         ),
         scores=", ".join(_score(number, lane) for number, lane in enumerate(lanes)),
-        lists=" UNION ALL ".join(BEST.format(number=number, **tables) for number in range(len(lanes))),
+        lists=" UNION ALL ".join(
+            BEST.format(number=number, depth=max(depth, RERANKED)) for number in range(len(lanes))
+        ),
+        gain_of_lane=_stop_gain(lanes),
     )
-    asked: list[list[Any]] = [list(terms), list(terms.values()), _finds(terms)]
-    values = [*scope_values, *asked, *scope_values, *only_values, *[depth] * len(lanes)]
+    finding, stop_words = _parted(terms)
+    values = [
+        *(*scope_values, list(finding), list(finding.values())),
+        *(*scope_values, *only_values),
+        *(list(stop_words), list(stop_words.values())),
+    ]
     found: dict[int, list[tuple[str, float]]] = defaultdict(list)
     total = 0
     with connection.cursor() as cursor:
@@ -126,7 +151,7 @@ def rank(
         for number, skill_id, score, of_first in cursor.fetchall():
             found[number].append((skill_id, score))
             total = of_first
-    return Ranking(lanes=[found[number] for number in range(len(lanes))], total=total)
+    return Ranking(lanes=[found[number][:depth] for number in range(len(lanes))], total=total)
 
 
 def matched_terms(
@@ -156,16 +181,33 @@ def _eligible(eligible: QuerySet[Skill] | None) -> tuple[str, Sequence[Any]]:
     return ELIGIBLE.format(documents=SkillDocument._meta.db_table, skills=sql), values
 
 
-def _finds(terms: Iterable[str]) -> list[bool]:
-    """Return for each term whether it finds skills by itself."""
-    finds = [not is_stop_word(term) for term in terms]
-    return finds if any(finds) else [True] * len(finds)
+def _parted(terms: dict[str, float]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the terms that find skills, and the stop words that only help to rank them."""
+    finding = {term: weight for term, weight in terms.items() if not is_stop_word(term)}
+    if not finding:
+        return terms, {}
+    return finding, {term: weight for term, weight in terms.items() if term not in finding}
 
 
 def _score(number: int, lane: Sequence[str]) -> str:
     """Return the column of a lane's score; null where the lane did not find the skill."""
-    frequency = " + ".join(f"{field}_frequency" for field in lane)
     idf = f"ln(1 + (skills - having_{number} + 0.5::float8) / (having_{number} + 0.5::float8))"
-    gain = f"weight * {idf} * (1 - {K1}::float8 / ({K1}::float8 + {frequency}))"
     # Rounded to single precision: the order in which a plan adds up must not decide between equals.
-    return f"CASE WHEN bool_or(finds AND {frequency} > 0) THEN sum({gain})::real END AS score_{number}"
+    return (
+        f"(sum(weight * {idf} * {_saturated(lane)}) FILTER (WHERE {_frequency(lane)} > 0))::real"
+        f" AS score_{number}"
+    )
+
+
+def _stop_gain(lanes: Sequence[Sequence[str]]) -> str:
+    """Return what a stop word adds to the score of a skill in the lane of the row."""
+    cases = " ".join(f"WHEN {number} THEN {_saturated(lane)}" for number, lane in enumerate(lanes))
+    return f"weight * {STOP_IDF}::float8 * CASE lane {cases} END"
+
+
+def _saturated(lane: Sequence[str]) -> str:
+    return f"(1 - {K1}::float8 / ({K1}::float8 + {_frequency(lane)}))"
+
+
+def _frequency(lane: Sequence[str]) -> str:
+    return " + ".join(f"{field}_frequency" for field in lane)

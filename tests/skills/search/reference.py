@@ -12,6 +12,7 @@ from skills.search.analysis import is_stop_word, query_terms, term_counts
 
 WEIGHTS = {"name": 2.0, "triggers": 1.5, "description": 1.0, "instructions": 0.5}
 K1, B = 1.2, 0.75
+STOP_IDF, BEST = 1.0, 100
 
 
 class Corpus:
@@ -36,16 +37,16 @@ class Corpus:
         terms = query_terms(query, 32)
         finding = [term for term in terms if not is_stop_word(term)] or list(terms)
         scores: dict[str, float] = defaultdict(float)
-        found = set()
-        for term, weight in terms.items():
+        for term in finding:
             having = {
                 key for key in self.having[term] if any(self.counts[key][field][term] for field in fields)
             }
-            if term in finding:
-                found |= having
             for key in having:
-                scores[key] += weight * self.idf(len(having)) * self.saturated(key, term, fields)
-        return sorted(((key, scores[key]) for key in found), key=lambda pair: (-pair[1], pair[0]))
+                scores[key] += terms[term] * self.idf(len(having)) * self.saturated(key, term, fields)
+        for key in sorted(scores, key=lambda key: -scores[key])[:BEST]:
+            for term in terms.keys() - set(finding):
+                scores[key] += terms[term] * STOP_IDF * self.saturated(key, term, fields)
+        return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def idf(self, having: int) -> float:
         return math.log(1 + (len(self.counts) - having + 0.5) / (having + 0.5))
