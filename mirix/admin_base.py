@@ -381,9 +381,9 @@ class PageAdmin(TenantAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         """Show the page of one row. It only reads."""
+        obj = self.visible_object(request, object_id)
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        obj = self.visible_object(request, object_id)
         return self.page(request, obj, {})
 
     def visible_object(self, request: HttpRequest, object_id: str) -> Any:

@@ -150,9 +150,9 @@ class IntakeRecordAdmin(PageAdmin):
 
     def replay_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Replay one request now."""
+        record = self.visible_object(request, object_id)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        record = self.visible_object(request, object_id)
         if not operates(request, record.organization_id):
             raise PermissionDenied
         chosen = self._replayable(request, self.get_queryset(request).filter(pk=record.pk))

@@ -108,9 +108,9 @@ class SessionAdmin(PageAdmin):
 
     def close_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Close a session as its caller would, so that it can be learned from."""
+        session = self.visible_object(request, object_id)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        session = self.visible_object(request, object_id)
         if not operates(request, session.organization_id):
             raise PermissionDenied
         was_open = session.state == SessionState.OPEN

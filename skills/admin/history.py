@@ -68,9 +68,9 @@ class HistoryAdmin(WritingAdmin):
 
     def compare_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show what differs between two revisions, word by word. It only reads."""
+        skill = self.visible_object(request, object_id)
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        skill = self.visible_object(request, object_id)
         asked = {name: clean_text(request.GET.get(name, "")) for name in ("from", "to")}
         try:
             old, new = pair_of(skill=skill, old=asked["from"], new=asked["to"])

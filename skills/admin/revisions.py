@@ -232,9 +232,9 @@ class RevisionAdmin(WritingAdmin):
         self, request: HttpRequest, object_id: str, decide: Callable[[SkillRevision], str], *, log: str
     ) -> HttpResponse:
         """Let a service decide; whatever it refuses is said on the proposal's page, in its own words."""
+        revision = self.visible_object(request, object_id)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        revision = self.visible_object(request, object_id)
         if not may_decide(request, revision):
             raise PermissionDenied
         here = reverse("admin:skills_skillrevision_change", args=[revision.pk])

@@ -49,7 +49,7 @@ changelist
   GET,POST        302     403       200       200       200            200        200
 change
   GET             302     403       200       200       200            200        404
-  POST            302     405       405       405       405            405        405
+  POST            302     403       405       405       405            405        404
 history
   GET,POST        302     404       200       200       200            200        404
 add
@@ -62,10 +62,10 @@ old address
 
 DECISIONS = """
 approve
-  GET             302     405       405       405       405            405        405
+  GET             302     403       405       405       405            405        404
   POST            302     403       302       403       302            302        404
 reject
-  GET             302     405       405       405       405            405        405
+  GET             302     403       405       405       405            405        404
   POST            302     403       302       403       302            302        404
 """
 
@@ -75,7 +75,7 @@ changelist
   GET,POST        302     403       403       403       200            200        200
 change
   GET             302     403       403       403       200            200        404
-  POST            302     405       405       405       405            405        405
+  POST            302     403       403       403       405            405        404
 history
   GET,POST        302     404       404       404       200            200        404
 add
@@ -212,7 +212,7 @@ old address
 # Of requests of several organizations those are replayed in which the user may operate.
 REPLAY = """
 replay
-  GET             302     405       405       405       405            405        405
+  GET             302     403       405       405       405            405        404
   POST            302     403       403       302       302            302        404
 replay_many
   GET             302     403       403       200       200            200        200
@@ -221,7 +221,7 @@ replay_many
 
 CLOSING = """
 close
-  GET             302     405       405       405       405            405        405
+  GET             302     403       405       405       405            405        404
   POST            302     403       403       302       302            302        404
 """
 
@@ -250,7 +250,7 @@ edit
 HISTORY = """
 compare
   GET             302     403       200       200       200            200        404
-  POST            302     405       405       405       405            405        405
+  POST            302     403       405       405       405            405        404
 rollback
   GET             302     403       404       403       404            404        404
   POST            302     403       404       403       404            404        404
