@@ -6,9 +6,11 @@ MIRIX_CALLED_AS is what the person typed for it; usage and errors call it by tha
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+from typing import NoReturn
 
 SIGPIPE_STATUS, SIGINT_STATUS = 141, 130  # as a shell reports these signals
 
@@ -25,6 +27,7 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
 
+    from mirix.commands import reason_of
     from mirix.environment import BadSetting
 
     try:
@@ -37,11 +40,18 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(SIGPIPE_STATUS)
     except BadSetting as error:
-        sys.exit(f"Setting error: {error}")
+        _refuse(f"Setting error: {error}")
     except OperationalError as error:
         if "--traceback" in sys.argv:
             raise
-        sys.exit(f"Database error: {next(iter(str(error).splitlines()), type(error).__name__)}")
+        sys.exit(reason_of(error))
+
+
+def _refuse(reason: str) -> NoReturn:
+    """End before there are settings, and so any command of ours; answer as it would have."""
+    if "--json" in sys.argv:
+        sys.stdout.write(json.dumps({"error": reason}) + "\n")
+    sys.exit(reason)
 
 
 def _leave(number: int, _: object) -> None:

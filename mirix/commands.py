@@ -9,6 +9,8 @@
 
 It refuses to run on unapplied migrations and offers `--json`. Raise `CommandError` for what the operator can
 put right: it ends as one line and exit code 1, and so does, by `manage.py`, a database that is out of reach.
+Under `--json` standard output holds one JSON document in any case: the answer, or, of a command that fails
+without one, `{"error": "…"}`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
+from django.db import OperationalError
 
 from mirix.checks import UnappliedMigrationsError, require_migrations
 from mirix.text import HIDDEN, shorten, visible, whole_number
@@ -46,6 +49,7 @@ class DataCommand(MigrationsRequired):
     """A command of ours; subclasses write `handle` and answer through `answer`."""
 
     as_json = False
+    _has_answered = False
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Add `--json` to what the subclass asks for."""
@@ -56,12 +60,15 @@ class DataCommand(MigrationsRequired):
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Remember how to answer, then run."""
-        self.as_json = options.get("json", False)
+        """Remember how to answer, then run; a failure is an answer too under `--json`."""
+        self.as_json, self._has_answered = options.get("json", False), False
         try:
             return super().execute(*args, **options)
-        except CommandError as error:
-            error.args = (visible(str(error)),)
+        except (CommandError, OperationalError) as error:
+            if self.as_json and not self._has_answered:
+                self.answer({"error": reason_of(error)}, "")
+            if isinstance(error, CommandError):
+                error.args = (visible(str(error)),)
             raise
 
     def answer(self, data: Mapping[str, Any] | Sequence[Any], text: str, *, is_styled: bool = False) -> None:
@@ -71,6 +78,7 @@ class DataCommand(MigrationsRequired):
         JSON. A text that `is_styled` holds colours, and has passed `visible` before it got them; so has every
         value that could hold a line end passed `visible_line`.
         """
+        self._has_answered = True
         if self.as_json:
             document = json.dumps(data, cls=DjangoJSONEncoder, ensure_ascii=False)
             self.stdout.write(HIDDEN.sub(lambda match: json.dumps(match.group())[1:-1], document))
@@ -83,6 +91,13 @@ class DataCommand(MigrationsRequired):
             self.stderr.write(visible(text), self.style.NOTICE)
         else:
             self.stdout.write(visible(text))
+
+
+def reason_of(error: CommandError | OperationalError) -> str:
+    """Return why a command failed, in the words of standard error."""
+    if isinstance(error, CommandError):
+        return str(error)
+    return f"Database error: {next(iter(str(error).splitlines()), type(error).__name__)}"
 
 
 def number(*, above: float, high: float) -> Callable[[str], float]:

@@ -12,7 +12,7 @@ import pytest
 from django.apps import apps
 from django.core.management import call_command, get_commands, load_command_class
 from django.core.management.base import CommandError
-from django.db import connection
+from django.db import OperationalError, connection
 
 from mirix.checks import (
     OriginalDatabaseError,
@@ -139,6 +139,38 @@ class TestCommands:
         assert json.loads(out.getvalue()) == {"greeting": "grüß dich"}
         assert err.getvalue() == "looking …\n"
 
+    @pytest.mark.parametrize(
+        ("error", "told"),
+        [
+            (CommandError("No “x\u202e”."), "No “x\u202e”."),
+            (OperationalError("gone\nfor good"), "Database error: gone"),
+        ],
+    )
+    def test_answer_in_json_that_they_failed(self, db, error: Exception, told: str):
+        class Fail(Greet):
+            has_answered = False
+
+            def handle(self, *args: Any, **options: Any) -> None:
+                if self.has_answered:
+                    super().handle(*args, **options)
+                raise error
+
+        out = io.StringIO()
+        with pytest.raises(type(error)):
+            call_command(Fail(), json=True, stdout=out)
+        assert json.loads(out.getvalue()) == {"error": told}
+        assert "\u202e" not in out.getvalue()
+
+        out = io.StringIO()
+        with pytest.raises(type(error)):
+            call_command(Fail(), stdout=out)
+        assert out.getvalue() == ""
+
+        out, Fail.has_answered = io.StringIO(), True
+        with pytest.raises(type(error)):
+            call_command(Fail(), json=True, stdout=out, stderr=io.StringIO())
+        assert json.loads(out.getvalue()) == {"greeting": "grüß dich"}
+
 
 @pytest.mark.processes
 class TestProcesses:
@@ -160,7 +192,11 @@ class TestProcesses:
             ["search_index", "rebuild"],
         ):
             done = state_behind.manage(*command)
-            assert (done.returncode, done.stdout, done.stderr) == (1, "", told), command
+            assert (done.returncode, done.stderr) == (1, told), command
+            if "--json" in command:
+                assert json.loads(done.stdout) == {"error": told.removeprefix("CommandError: ").rstrip()}
+            else:
+                assert done.stdout == "", command
         assert state_behind.ask("SELECT count(*) FROM tenants_organization") == "0"
         assert state_behind.ask("SELECT count(*) FROM procrastinate_workers") == "0"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -32,6 +33,9 @@ def test_a_setting_that_means_nothing(new_state: State, name: str, value: str):
         done = new_state.manage(command, env={name: value})
         assert (done.returncode, done.stdout) == (1, "")
         assert re.fullmatch(rf"Setting error: {name}\S*: expected .+\n", done.stderr)
+    done = new_state.manage("auto_dream", "--json", env={name: value})
+    assert json.loads(done.stdout) == {"error": done.stderr.rstrip("\n")}
+    assert done.returncode == 1
 
 
 @pytest.mark.processes
