@@ -43,7 +43,7 @@ STOP_IDF = 1.0
 
 # The names in these come from the models and the constants above; every value is a parameter. The postings
 # are read in an order that no statistics can mislead: term by term, each from its place in one index, then
-# stop words one by one for each of the best.
+# the stop words of each of the best.
 STATEMENT = """
 WITH corpus AS MATERIALIZED (
     SELECT count(*)::float8 AS skills, {slopes}
@@ -60,19 +60,21 @@ WITH corpus AS MATERIALIZED (
     GROUP BY document_id
 ), best AS MATERIALIZED (
     {lists}
-)
-SELECT lane, skill_id, (score + coalesce(gain, 0))::real AS score, (SELECT count(score_0) FROM score)
-FROM best CROSS JOIN LATERAL (
-    SELECT sum({gain_of_lane}) AS gain
-    FROM corpus
-    CROSS JOIN unnest(%s::text[], %s::float8[]) AS asked (term, weight)
+), candidate AS MATERIALIZED (
+    SELECT document_id, skill_id, gains FROM (SELECT DISTINCT document_id FROM best) AS candidate
     CROSS JOIN LATERAL (
-        SELECT {frequencies} FROM {postings}
-        WHERE document_id = best.document_id AND term = asked.term OFFSET 0
-    ) AS posting
-) AS of_stop_words CROSS JOIN LATERAL (
-    SELECT skill_id FROM {documents} WHERE id = best.document_id OFFSET 0
-) AS document
+        SELECT skill_id FROM {documents} WHERE id = candidate.document_id OFFSET 0
+    ) AS document
+    CROSS JOIN LATERAL (
+        SELECT array[{gains}] AS gains FROM (
+            SELECT (%s::float8[])[array_position(%s::text[], term::text)] AS weight, {frequencies}
+            FROM corpus CROSS JOIN {postings}
+            WHERE document_id = candidate.document_id AND term = ANY (%s::text[]) OFFSET 0
+        ) AS posting
+    ) AS of_stop_words
+)
+SELECT lane, skill_id, (score + coalesce(gains[lane], 0))::real AS score, (SELECT count(score_1) FROM score)
+FROM best JOIN candidate USING (document_id)
 ORDER BY lane, score DESC, document_id
 """
 BEST = """(
@@ -130,19 +132,19 @@ def rank(
         having=", ".join(
             f"count(*) FILTER (WHERE {' OR '.join(f'{field}_count > 0' for field in lane)}) OVER ()"
             f" AS having_{number}"
-            for number, lane in enumerate(lanes)
+            for number, lane in enumerate(lanes, start=1)
         ),
-        scores=", ".join(_score(number, lane) for number, lane in enumerate(lanes)),
+        scores=", ".join(_score(number, lane) for number, lane in enumerate(lanes, start=1)),
         lists=" UNION ALL ".join(
-            BEST.format(number=number, depth=max(depth, RERANKED)) for number in range(len(lanes))
+            BEST.format(number=number, depth=max(depth, RERANKED)) for number in range(1, len(lanes) + 1)
         ),
-        gain_of_lane=_stop_gain(lanes),
+        gains=", ".join(f"sum(weight * {STOP_IDF}::float8 * {_saturated(lane)})" for lane in lanes),
     )
     finding, stop_words = _parted(terms)
     values = [
         *(*scope_values, list(finding), list(finding.values())),
         *(*scope_values, *only_values),
-        *(list(stop_words), list(stop_words.values())),
+        *(list(stop_words.values()), list(stop_words), list(stop_words)),
     ]
     found: dict[int, list[tuple[str, float]]] = defaultdict(list)
     total = 0
@@ -151,7 +153,7 @@ def rank(
         for number, skill_id, score, of_first in cursor.fetchall():
             found[number].append((skill_id, score))
             total = of_first
-    return Ranking(lanes=[found[number][:depth] for number in range(len(lanes))], total=total)
+    return Ranking(lanes=[found[number][:depth] for number in range(1, len(lanes) + 1)], total=total)
 
 
 def matched_terms(
@@ -197,12 +199,6 @@ def _score(number: int, lane: Sequence[str]) -> str:
         f"(sum(weight * {idf} * {_saturated(lane)}) FILTER (WHERE {_frequency(lane)} > 0))::real"
         f" AS score_{number}"
     )
-
-
-def _stop_gain(lanes: Sequence[Sequence[str]]) -> str:
-    """Return what a stop word adds to the score of a skill in the lane of the row."""
-    cases = " ".join(f"WHEN {number} THEN {_saturated(lane)}" for number, lane in enumerate(lanes))
-    return f"weight * {STOP_IDF}::float8 * CASE lane {cases} END"
 
 
 def _saturated(lane: Sequence[str]) -> str:
