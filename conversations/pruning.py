@@ -14,12 +14,11 @@ from django.db.models import Case, Count, F, Func, Min, OuterRef, Q, Subquery, T
 from django.db.models.functions import Coalesce, Concat, Greatest
 
 from conversations.models import ConversationMessage, IntakeRecord, IntakeState, Session
-from conversations.retention import Scope, Step, any_of, interests, register_step
+from conversations.retention import Scope, Step, any_of, interests, register_step, row_step
 from mirix.tenants.querysets import OwnedQuerySet
 
 TURNS_A_BATCH = 500
 SESSIONS_A_BATCH = 20
-ROWS_A_BATCH = 500
 DISTILLED_TURNS = "distilled_turns"
 DROPPED = "the details were dropped with the body after their time"
 NEVER_STORED = "nobody stored it, and the body was dropped after its time"
@@ -171,20 +170,12 @@ def _kept_bodies(scope: Scope, before: datetime) -> OwnedQuerySet:
     return scope.of(IntakeRecord.objects.all()).filter(body__isnull=False, created_at__lt=before)
 
 
-def _prune_bodies(scope: Scope, before: datetime) -> Iterator[int]:
+def _drop_bodies(pks: list[str], scope: Scope, _before: datetime) -> None:
     """Drop bodies of requests that nobody replayed; what still waits has failed then, and says why."""
-    while count := _body_batch(scope, before):
-        yield count
-
-
-@transaction.atomic
-def _body_batch(scope: Scope, before: datetime) -> int:
-    kept = _kept_bodies(scope, before)
-    locked = kept.select_for_update(skip_locked=True, no_key=True).order_by("created_at")
-    records = IntakeRecord.objects.filter(pk__in=list(locked.values_list("pk", flat=True)[:ROWS_A_BATCH]))
+    records = IntakeRecord.objects.filter(pk__in=pks)
     records.filter(state=IntakeState.QUEUED).update(state=IntakeState.FAILED, error=NEVER_STORED)
     records.filter(error__contains=": ").update(error=error_without_details())
-    return records.update(body=None, body_pruned_at=scope.now)
+    records.update(body=None, body_pruned_at=scope.now)
 
 
 def error_without_details(column: str = "error", dropped: str = DROPPED) -> Concat:
@@ -197,17 +188,8 @@ def _old_requests(scope: Scope, before: datetime) -> OwnedQuerySet:
     return scope.of(IntakeRecord.objects.all()).filter(body__isnull=True, created_at__lt=before)
 
 
-def _prune_requests(scope: Scope, before: datetime) -> Iterator[int]:
-    while count := _request_batch(scope, before):
-        yield count
-
-
-@transaction.atomic
-def _request_batch(scope: Scope, before: datetime) -> int:
-    locked = _old_requests(scope, before).select_for_update(skip_locked=True).order_by("created_at")
-    pks = list(locked.values_list("pk", flat=True)[:ROWS_A_BATCH])
+def _drop_requests(pks: list[str], _scope: Scope, _before: datetime) -> None:
     IntakeRecord.objects.filter(pk__in=pks).only("pk").delete()
-    return len(pks)
 
 
 def _empty_sessions(scope: Scope, before: datetime) -> OwnedQuerySet:
@@ -215,21 +197,8 @@ def _empty_sessions(scope: Scope, before: datetime) -> OwnedQuerySet:
     return scope.of(Session.objects.all()).filter(emptied_at__lt=before, turn_count=0).exclude(needed)
 
 
-def _prune_sessions(scope: Scope, before: datetime) -> Iterator[int]:
-    while count := _session_batch(scope, before):
-        yield count
-
-
-@transaction.atomic
-def _session_batch(scope: Scope, before: datetime) -> int:
-    locked = (
-        _empty_sessions(scope, before)
-        .select_for_update(skip_locked=True, of=("self",))
-        .order_by("emptied_at")
-    )
-    pks = list(locked.values_list("pk", flat=True)[:ROWS_A_BATCH])
+def _drop_sessions(pks: list[str], _scope: Scope, _before: datetime) -> None:
     Session.objects.filter(pk__in=pks).delete()
-    return len(pks)
 
 
 def _turn_step(kind: Kind, name: str, what: str, limit: str) -> Step:
@@ -249,29 +218,31 @@ def register_steps() -> None:
         _turn_step(UNDISTILLED, "undistilled_turns", "turns never distilled", "undistilled_retention_days")
     )
     register_step(
-        Step(
+        row_step(
             kind="request_bodies",
             what="bodies of requests not stored",
             limit="raw_retention_days",
-            due=lambda scope, before: _kept_bodies(scope, before).count(),
-            prune=_prune_bodies,
+            rows=_kept_bodies,
+            drop=_drop_bodies,
+            no_key=True,
         )
     )
     register_step(
-        Step(
+        row_step(
             kind="requests",
             what="rows of requests",
             limit="undistilled_retention_days",
-            due=lambda scope, before: _old_requests(scope, before).count(),
-            prune=_prune_requests,
+            rows=_old_requests,
+            drop=_drop_requests,
         )
     )
     register_step(
-        Step(
+        row_step(
             kind="sessions",
             what="rows of empty sessions",
             limit="undistilled_retention_days",
-            due=lambda scope, before: _empty_sessions(scope, before).count(),
-            prune=_prune_sessions,
+            rows=_empty_sessions,
+            drop=_drop_sessions,
+            order="emptied_at",
         )
     )

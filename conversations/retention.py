@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import Exists, Q, Subquery
 from django.utils import timezone
 
@@ -21,6 +22,8 @@ from mirix.tenants.models import MAX_DAYS, Organization
 from mirix.tenants.owners import Owner
 from mirix.tenants.querysets import OwnedQuerySet
 from mirix.tenants.selectors import effective
+
+ROWS_A_BATCH = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,43 @@ class Step:
     """How many are due that are older than the moment."""
     prune: Callable[[Scope, datetime], Iterator[int]]
     """Prunes those, and yields after each batch how many went with it."""
+
+
+def row_step(
+    *,
+    kind: str,
+    what: str,
+    limit: str,
+    rows: Callable[[Scope, datetime], OwnedQuerySet],
+    drop: Callable[[list[str], Scope, datetime], object],
+    order: str = "created_at",
+    no_key: bool = False,
+) -> Step:
+    """Return a step that drops `rows`, up to `ROWS_A_BATCH` at a time, the first in `order` first.
+
+    `drop` gets the keys of a batch, locked in its transaction, and leaves none of them due. `no_key` says
+    that the rows themselves stay: others may refer to them meanwhile.
+    """
+
+    @transaction.atomic
+    def batch(scope: Scope, before: datetime) -> int:
+        due = rows(scope, before).select_for_update(skip_locked=True, of=("self",), no_key=no_key)
+        pks = list(due.order_by(order).values_list("pk", flat=True)[:ROWS_A_BATCH])
+        if pks:
+            drop(pks, scope, before)
+        return len(pks)
+
+    def prune(scope: Scope, before: datetime) -> Iterator[int]:
+        while count := batch(scope, before):
+            yield count
+
+    return Step(
+        kind=kind,
+        what=what,
+        limit=limit,
+        due=lambda scope, before: rows(scope, before).count(),
+        prune=prune,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

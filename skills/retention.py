@@ -7,19 +7,17 @@ Registered with `conversations.retention`, which knows nothing of skills.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef, Subquery
 
 from conversations.models import ConversationMessage, Session
 from conversations.pruning import error_without_details
-from conversations.retention import Interest, Scope, Step, register_interest, register_step
+from conversations.retention import Interest, Scope, register_interest, register_step, row_step
 from mirix.tenants.querysets import OwnedQuerySet
 from skills.models import DistillationAttempt, RevisionState, SearchEvent, SkillExperience, Verdict
 
-ROWS_A_BATCH = 500
 DROPPED = "the details were dropped after their time"
 
 
@@ -66,22 +64,12 @@ def _kept_texts(scope: Scope, before: datetime) -> OwnedQuerySet:
     return attempts.filter(pruned_at__isnull=True, created_at__lt=before).exclude(raw_reply="", error="")
 
 
-def _prune_texts(scope: Scope, before: datetime) -> Iterator[int]:
+def _drop_texts(pks: list[str], scope: Scope, before: datetime) -> None:
     """Drop what distillers answered, and the details of what went wrong, which may repeat it."""
-    while count := _text_batch(scope, before):
-        yield count
-
-
-@transaction.atomic
-def _text_batch(scope: Scope, before: datetime) -> int:
-    locked = (
-        _kept_texts(scope, before).select_for_update(skip_locked=True, no_key=True).order_by("created_at")
-    )
-    rows = list(locked.values_list("pk", "session")[:ROWS_A_BATCH])
-    attempts = DistillationAttempt.objects.filter(pk__in=[pk for pk, _ in rows])
+    attempts = DistillationAttempt.objects.filter(pk__in=pks)
     attempts.filter(error__contains=": ").update(error=error_without_details("error", DROPPED))
-    _forget_last_errors({session for _, session in rows}, before)
-    return attempts.update(raw_reply="", pruned_at=scope.now)
+    _forget_last_errors(set(attempts.values_list("session", flat=True)), before)
+    attempts.update(raw_reply="", pruned_at=scope.now)
 
 
 def _forget_last_errors(sessions: Collection[str], before: datetime) -> None:
@@ -98,17 +86,8 @@ def _searches(scope: Scope, before: datetime) -> OwnedQuerySet:
     return scope.of(SearchEvent.objects.all()).filter(created_at__lt=before)
 
 
-def _prune_searches(scope: Scope, before: datetime) -> Iterator[int]:
-    """Delete events of the log of searches."""
-    while count := _search_batch(scope, before):
-        yield count
-
-
-@transaction.atomic
-def _search_batch(scope: Scope, before: datetime) -> int:
-    locked = _searches(scope, before).select_for_update(skip_locked=True).order_by("created_at")
-    pks = list(locked.values_list("pk", flat=True)[:ROWS_A_BATCH])
-    return SearchEvent.objects.filter(pk__in=pks).delete()[0]
+def _drop_searches(pks: list[str], _scope: Scope, _before: datetime) -> None:
+    SearchEvent.objects.filter(pk__in=pks).delete()
 
 
 def register() -> None:
@@ -123,20 +102,21 @@ def register() -> None:
         )
     )
     register_step(
-        Step(
+        row_step(
             kind="raw_replies",
             what="raw replies of distillers",
             limit="raw_retention_days",
-            due=lambda scope, before: _kept_texts(scope, before).count(),
-            prune=_prune_texts,
+            rows=_kept_texts,
+            drop=_drop_texts,
+            no_key=True,
         )
     )
     register_step(
-        Step(
+        row_step(
             kind="searches",
             what="searches in the log",
             limit="search_log_retention_days",
-            due=lambda scope, before: _searches(scope, before).count(),
-            prune=_prune_searches,
+            rows=_searches,
+            drop=_drop_searches,
         )
     )

@@ -410,7 +410,7 @@ class TestBatches:
     def small(self, monkeypatch):
         monkeypatch.setattr(pruning, "TURNS_A_BATCH", 3)
         monkeypatch.setattr(pruning, "SESSIONS_A_BATCH", 2)
-        monkeypatch.setattr(pruning, "ROWS_A_BATCH", 2)
+        monkeypatch.setattr("conversations.retention.ROWS_A_BATCH", 2)
 
     @pytest.mark.parametrize(
         "sizes", [[1], [3], [4], [7], [1, 1, 1, 1, 1], [2, 7, 1, 3], [10, 10], [6, 6, 6], [3, 3]]

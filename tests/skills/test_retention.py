@@ -16,7 +16,6 @@ from conversations.retention import prune
 from mirix.tenants.models import OrganizationSettings
 from mirix.tenants.owners import Owner
 from skills import dream as dreaming
-from skills import retention
 from skills.dream import dream
 from skills.evolution.types import EvolutionReport
 from skills.models import AutoDreamRun, DistillationAttempt, SearchEvent, SkillExperience
@@ -294,7 +293,7 @@ class TestSearches:
         assert SearchEvent.objects.get() == kept
 
     def test_in_batches(self, owner, day, monkeypatch):
-        monkeypatch.setattr(retention, "ROWS_A_BATCH", 2)
+        monkeypatch.setattr("conversations.retention.ROWS_A_BATCH", 2)
         for _ in range(5):
             make_search(owner)
         day(31)

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from conversations import pruning
 from conversations.envelope import checked
 from conversations.intake import accept
 from conversations.models import ConversationMessage, Session
-from conversations.retention import Scope, prune
+from conversations.retention import Scope, prune, steps
 from mirix.tenants.owners import Owner
 from skills import retention
 from skills.models import SkillExperience
@@ -228,8 +227,9 @@ def test_a_request_that_meets_the_end_of_a_row_starts_anew(owner):
             connection.close()
 
     thread = threading.Thread(target=adding)
+    [step] = [step for step in steps() if step.kind == "sessions"]
     with transaction.atomic():
-        assert pruning._session_batch(Scope(organization=owner.organization, now=LONG_AGO), LONG_AGO) == 1
+        assert next(step.prune(Scope(organization=owner.organization, now=LONG_AGO), LONG_AGO)) == 1
         thread.start()
         eventually(somebody_waits)
     thread.join()
