@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, islice, pairwise
 
@@ -25,6 +25,7 @@ import snowballstemmer
 MAX_TEXT_CHARS = 100_000
 MAX_TERMS = 30_000
 MAX_TERM_CHARS = 64
+MAX_KEPT_CHARS = 256
 STOP_WEIGHT = 0.1
 
 # Han, kana, hangul, and the scripts of South-East Asia that put no space between words.
@@ -115,17 +116,23 @@ def _is_accent(combining_class: int) -> bool:
     return 10 <= combining_class <= 36 or combining_class >= 200
 
 
-def _token_terms(match: re.Match[str]) -> Iterator[str]:
+def _token_terms(match: re.Match[str]) -> Iterable[str]:
     token = match.group()
     match match.lastgroup:
         case "unspaced":
-            yield from token
-            yield from map("".join, pairwise(token))
+            return chain(token, map("".join, pairwise(token)))
         case "compound":
-            # A word that is its own only part counts once.
-            yield from dict.fromkeys(_compound_terms(token))
+            # What is longer than words are is read once and not again.
+            read = _word_terms if len(token) <= MAX_KEPT_CHARS else _word_terms.__wrapped__
+            return read(token)
         case _:
-            yield token.casefold()
+            return (token.casefold(),)
+
+
+@lru_cache(maxsize=20_000)
+def _word_terms(token: str) -> tuple[str, ...]:
+    """Return the terms of a compound; a word that is its own only part counts once."""
+    return tuple(dict.fromkeys(_compound_terms(token)))
 
 
 def _compound_terms(token: str) -> Iterator[str]:

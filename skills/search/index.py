@@ -20,14 +20,18 @@ from skills.search.embedding import follow
 
 FIELDS = ("name", "triggers", "description", "instructions")
 REBUILD_BATCH = 200
-# A skill has hundreds of postings: as arrays they are written several times faster than as model objects.
-NUMBERS = [f"{field}_{what}" for what in ("count", "length") for field in FIELDS]
+# A skill has hundreds of postings: as arrays they are written several times faster than as model objects, and
+# what they copy from their documents is copied by the database.
+COUNTS = [f"{field}_count" for field in FIELDS]
+LENGTHS = [f"{field}_length" for field in FIELDS]
+COPIED = ["organization_id", "end_user_id", *LENGTHS]
 INSERT_POSTINGS = f"""
-    INSERT INTO {SkillPosting._meta.db_table}
-        (document_id, organization_id, end_user_id, term, {", ".join(NUMBERS)})
-    SELECT * FROM unnest(
-        %s::integer[], %s::text[], %s::text[], %s::text[], {", ".join("%s::smallint[]" for _ in NUMBERS)}
-    )
+    INSERT INTO {SkillPosting._meta.db_table} (document_id, term, {", ".join([*COUNTS, *COPIED])})
+    SELECT new.document_id, new.term, {", ".join(f"new.{name}" for name in COUNTS)},
+        {", ".join(f"document.{name}" for name in COPIED)}
+    FROM unnest(%s::integer[], %s::text[], {", ".join("%s::smallint[]" for _ in COUNTS)})
+        AS new (document_id, term, {", ".join(COUNTS)})
+    JOIN {SkillDocument._meta.db_table} AS document ON document.id = new.document_id
 """  # noqa: S608  (names of our own)
 
 
@@ -44,8 +48,10 @@ def index_skill(skill: Skill) -> None:
 @transaction.atomic
 def index_skills(skills: Iterable[Skill]) -> None:
     """Do the same for many at once, of whatever owners; not within a request."""
-    every = Skill.objects.filter(pk__in=[skill.pk for skill in skills])
-    _replace(list(every.order_by("pk").select_for_update(no_key=True)))
+    keys = sorted(skill.pk for skill in skills)
+    for start in range(0, len(keys), REBUILD_BATCH):
+        batch = Skill.objects.filter(pk__in=keys[start : start + REBUILD_BATCH])
+        _replace(list(batch.order_by("pk").select_for_update(no_key=True)))
 
 
 @transaction.atomic
@@ -158,7 +164,6 @@ def _document(skill: Skill, counts: dict[str, Counter[str]]) -> SkillDocument:
 
 
 def _postings(document: SkillDocument, counts: dict[str, Counter[str]]) -> Iterator[tuple[Any, ...]]:
-    belongs = (document.pk, document.organization_id, document.end_user_id)
-    lengths = [counts[field].total() for field in FIELDS]
-    for term in set().union(*counts.values()):
-        yield (*belongs, term, *(counts[field][term] for field in FIELDS), *lengths)
+    of_fields = [counts[field] for field in FIELDS]
+    for term in set().union(*of_fields):
+        yield (document.pk, term, *(found[term] for found in of_fields))
