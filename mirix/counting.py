@@ -1,22 +1,17 @@
 """Counting within a window of time, exactly, however many count at once.
 
 With Redis the count is one for all processes; without, each process counts for itself. While Redis is out of
-reach each process counts for itself as well: limits then hold per process, and no request waits for Redis
-again until `REST_SECONDS` are over.
+reach each process counts for itself as well: limits then hold per process.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 from time import monotonic
 from typing import Any
 
-from django.conf import settings
-from django.core.cache import cache
-from redis.exceptions import RedisError
+from mirix.redis import Redis
 
-REST_SECONDS = 5.0
 MAX_LOCAL_KEYS = 50_000
 # The window begins with its first hit, and by the clock of Redis.
 HIT = """
@@ -24,8 +19,6 @@ local count = redis.call('INCR', KEYS[1])
 if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return {count, redis.call('PTTL', KEYS[1])}
 """
-
-logger = logging.getLogger(__name__)
 
 
 class LocalCounter:
@@ -59,33 +52,18 @@ class Counter:
     """Counts of all processes where there is a Redis, else of this one."""
 
     def __init__(self) -> None:
-        self.redis_failures = 0
-        """How often Redis did not answer, since the process began."""
+        self.redis = Redis(without="counting here")
         self._local = LocalCounter()
-        self._rests_until = 0.0
 
     def hit(self, key: str, seconds: float) -> tuple[int, float]:
         """Count one more for `key`; return the count in its window, and the seconds until that ends."""
-        client = getattr(cache, "client", None)  # django-redis has one
-        if client is not None and monotonic() >= self._rests_until:
-            try:
-                return self._hit_redis(client, key, seconds)
-            except RedisError as error:
-                self.redis_failures += 1
-                self._rests_until = monotonic() + REST_SECONDS
-                logger.warning(
-                    "Redis is out of reach (%s, failure %d of this process): counting here for %d s",
-                    error,
-                    self.redis_failures,
-                    REST_SECONDS,
-                )
-        return self._local.hit(key, seconds)
+        return self.redis.ask(
+            lambda client: self._hit_redis(client, key, seconds), lambda: self._local.hit(key, seconds)
+        )
 
-    @staticmethod
-    def _hit_redis(client: Any, key: str, seconds: float) -> tuple[int, float]:
-        name = f"{settings.CACHES['default'].get('KEY_PREFIX', '')}:{key}"
-        script = client.get_client(write=True).register_script(HIT)
-        count, milliseconds = script(keys=[name], args=[int(seconds * 1000)])
+    def _hit_redis(self, client: Any, key: str, seconds: float) -> tuple[int, float]:
+        script = client.register_script(HIT)
+        count, milliseconds = script(keys=[self.redis.key(key)], args=[int(seconds * 1000)])
         return int(count), max(0, int(milliseconds)) / 1000
 
 

@@ -3,7 +3,7 @@
 from skills.models.events import AnswerView, Returned, SearchEvent, SearchSource
 from skills.models.experiences import ExperienceStatus, ExperienceType, SignalType, SkillExperience
 from skills.models.runs import AutoDreamRun, DistillationAttempt, RunState, RunTrigger, Verdict
-from skills.models.search import SkillDocument, SkillEmbedding, SkillPosting
+from skills.models.search import SearchChange, SkillDocument, SkillEmbedding, SkillPosting
 from skills.models.skills import (
     AuthorKind,
     Decision,
@@ -31,6 +31,7 @@ __all__ = [
     "RevisionState",
     "RunState",
     "RunTrigger",
+    "SearchChange",
     "SearchEvent",
     "SearchSource",
     "SignalType",

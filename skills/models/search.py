@@ -113,3 +113,20 @@ class SkillEmbedding(Owned):
 
     def __str__(self) -> str:
         return f"{self.skill_id} in {self.space}"
+
+
+class SearchChange(Owned):
+    """How often something that an owner's searches rest on has changed: the sum of the owner's rows.
+
+    Each change inserts a row and folds the owner's earlier ones into it, those that nobody else is folding
+    at that moment: so the sum grows by one with each commit, and no change waits for another.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    amount = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["organization", "end_user"], name="change_owner")]
+
+    def __str__(self) -> str:
+        return f"{self.end_user_id}: {self.amount}"

@@ -20,6 +20,7 @@ from mirix.llm.embeddings import EmbeddingEndpoint, EmbeddingFailed, get_endpoin
 from mirix.queue import defer
 from mirix.tenants.models import Organization
 from skills.models import Skill, SkillEmbedding, SkillStatus
+from skills.search.changes import note_change
 
 EMBED_SKILLS = "skills.embed_skills"
 QUEUE = "embeddings"
@@ -192,4 +193,5 @@ def _store(space: str, skills: list[Skill], vectors: list[list[float]]) -> int:
         unique_fields=["skill", "space"],
         update_fields=["text_hash", "dimensions", "vector"],
     )
+    note_change(row.skill for row in rows)
     return len(rows)

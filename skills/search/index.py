@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from mirix.tenants.models import Organization
 from skills.models import Skill, SkillDocument, SkillEmbedding, SkillPosting, SkillStatus
 from skills.search.analysis import term_counts
+from skills.search.changes import note_change
 from skills.search.embedding import follow
 
 FIELDS = ("name", "triggers", "description", "instructions")
@@ -57,7 +58,7 @@ def index_skills(skills: Iterable[Skill]) -> None:
 @transaction.atomic
 def remove_skill(skill_id: str) -> None:
     """Make a skill not findable; one that is not indexed stays so."""
-    list(Skill.objects.filter(pk=skill_id).select_for_update(no_key=True))
+    note_change(Skill.objects.filter(pk=skill_id).select_for_update(no_key=True))
     SkillDocument.objects.filter(skill_id=skill_id).delete()
     SkillEmbedding.objects.filter(skill_id=skill_id).delete()
 
@@ -151,6 +152,7 @@ def _replace(skills: list[Skill]) -> int:
             cursor.execute(INSERT_POSTINGS, [list(column) for column in zip(*rows, strict=True)])
     if skills:
         follow(skills)
+        note_change(skills)
     return len(active)
 
 

@@ -18,11 +18,12 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from mirix.llm.embeddings import EmbeddingFailed, get_endpoint
+from mirix.llm.embeddings import EmbeddingEndpoint, EmbeddingFailed, get_endpoint
 from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
 from mirix.text import clean_text
 from skills.models import Skill, SkillStatus
+from skills.search.cache import Found, cache
 from skills.search.embedding import space_of
 from skills.search.fusion import fuse
 from skills.search.lexical import FIELD_WEIGHTS, matched_terms, rank
@@ -74,6 +75,20 @@ class SearchResult:
     degraded: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the lanes are asked."""
+
+    organization: Organization
+    owner: Owner | None
+    query: str
+    method: str
+    field: str
+    depth: int
+    threshold: float | None
+    eligible: QuerySet[Skill] | None
+
+
 def search(
     *,
     organization: Organization,
@@ -106,76 +121,91 @@ def search(
         newest = matching.select_related("end_user").order_by("-created_at", "-pk")
         hits = [Hit(skill=skill, score=None) for skill in newest[:limit]]
         return SearchResult(hits=hits, method=method, total_count=matching.count())
-    eligible = tagged if filter_tags else None
-    near, degraded = None, None
-    if method in ("hybrid", "embedding"):
-        near, degraded = _near(organization, owner, query, field, eligible, similarity_threshold)
+    asked = Asked(
+        organization=organization,
+        owner=owner,
+        query=query,
+        method=method,
+        field=field,
+        depth=limit if method == "bm25" else LANE_DEPTH,
+        threshold=similarity_threshold,
+        eligible=tagged if filter_tags else None,
+    )
+    found = _kept_or_found(asked, filter_tags)
+    best, total = _best(method, found.lanes, found.total)
+    # Asked for once more with its status: the index may be behind where it was written past the services.
+    rows = skills.select_related("end_user").in_bulk([skill_id for skill_id, _ in best[:limit]])
+    hits = [Hit(skill=rows[skill_id], score=score) for skill_id, score in best[:limit] if skill_id in rows]
+    if explain:
+        hits = _explained(organization, query, hits, found.lanes)
+    return SearchResult(hits=hits, method=method, total_count=total, degraded=found.degraded)
+
+
+def _kept_or_found(asked: Asked, filter_tags: Mapping[str, Any] | None) -> Found:
+    """Return what the lanes find; within an owner it may have been kept since the owner's last change."""
+    endpoint = get_endpoint() if asked.method in ("hybrid", "embedding") else None
+    if asked.owner is None:
+        return _found(asked, endpoint)
+    depends_on = {
+        "query": asked.query,
+        "method": asked.method,
+        "field": asked.field,
+        "depth": asked.depth,
+        "threshold": asked.threshold,
+        "filter_tags": dict(filter_tags or {}),
+        "space": space_of(endpoint) if endpoint else "",
+        "vector": endpoint.query_key if endpoint else "",
+    }
+    return cache.found(asked.owner, depends_on, lambda: _found(asked, endpoint))
+
+
+def _found(asked: Asked, endpoint: EmbeddingEndpoint | None) -> Found:
     lanes: dict[str, list[tuple[str, float]]] = {}
-    total = 0
-    if near is None or method == "hybrid":
-        fields = _lanes(method, field)
+    total, near, degraded, is_lasting = 0, None, None, True
+    if asked.method in ("hybrid", "embedding"):
+        near, degraded, is_lasting = _near(asked, endpoint)
+    if near is None or asked.method == "hybrid":
+        fields = _lanes(asked.method, asked.field)
         ranking = rank(
-            organization=organization,
-            owner=owner,
-            query=query,
+            organization=asked.organization,
+            owner=asked.owner,
+            query=asked.query,
             lanes=list(fields.values()),
-            depth=limit if method == "bm25" else LANE_DEPTH,
-            eligible=eligible,
+            depth=asked.depth,
+            eligible=asked.eligible,
         )
         lanes, total = dict(zip(fields, ranking.lanes, strict=True)), ranking.total
     if near is not None:
         lanes[SEMANTIC] = near.ranked
-        total = near.total if method == "embedding" else total
-    best, total = _best(method, lanes, total)
-    # Asked for once more with its status: the index may be behind where it was written past the services.
-    found = skills.select_related("end_user").in_bulk([skill_id for skill_id, _ in best[:limit]])
-    hits = [Hit(skill=found[skill_id], score=score) for skill_id, score in best[:limit] if skill_id in found]
-    if explain:
-        hits = _explained(organization, query, hits, lanes)
-    return SearchResult(hits=hits, method=method, total_count=total, degraded=degraded)
+        total = near.total if asked.method == "embedding" else total
+    return Found(lanes=lanes, total=total, degraded=degraded, is_lasting=is_lasting)
 
 
-def _near(
-    organization: Organization,
-    owner: Owner | None,
-    query: str,
-    field: str,
-    eligible: QuerySet[Skill] | None,
-    threshold: float | None,
-) -> tuple[Nearest | None, str | None]:
-    """Return what the semantic lane finds, None where it cannot; and what the answer has to do without."""
-    if field and field not in HEAD_FIELDS:
-        return None, f"{field} has no embedding; lexical lane alone"
-    endpoint = get_endpoint()
+def _near(asked: Asked, endpoint: EmbeddingEndpoint | None) -> tuple[Nearest | None, str | None, bool]:
+    """Return what the semantic lane finds, None where it cannot; what the answer lacks; and if that lasts."""
+    if asked.field and asked.field not in HEAD_FIELDS:
+        return None, f"{asked.field} has no embedding; lexical lane alone", True
     if endpoint is None:
-        return None, DEGRADED
+        return None, DEGRADED, True
     try:
-        vector = endpoint.embed_query(query)
+        vector = cache.vector(endpoint, asked.query)
     except EmbeddingFailed as error:
-        return None, f"{error.reason}; lexical lane alone"
+        return None, f"{error.reason}; lexical lane alone", False
     near = nearest(
-        organization=organization,
-        owner=owner,
+        organization=asked.organization,
+        owner=asked.owner,
         space=space_of(endpoint),
         vector=vector,
         depth=LANE_DEPTH,
-        threshold=threshold,
-        eligible=eligible,
+        threshold=asked.threshold,
+        eligible=asked.eligible,
     )
-    if not near.skills:
-        return near, None
-    if not near.comparable:
-        return (
-            None,
-            f"none of {near.skills} skills has an embedding of this model; lexical lane alone",
-        )
-    if near.comparable < near.skills:
-        missing = near.skills - near.comparable
-        return (
-            near,
-            f"{missing} of {near.skills} skills have no embedding yet; found by words alone",
-        )
-    return near, None
+    missing = near.skills - near.comparable
+    if near.skills and not near.comparable:
+        return None, f"none of {near.skills} skills has an embedding of this model; lexical lane alone", True
+    if missing:
+        return near, f"{missing} of {near.skills} skills have no embedding yet; found by words alone", True
+    return near, None, True
 
 
 def _best(

@@ -145,7 +145,7 @@ def test_of_fifty_at_once_exactly_the_limit_passes(settings, with_redis):
     tally = Tally(answer.status_code for answer in answers)
     assert tally == {200: limit, 429: CALLS - limit}
     assert all(int(answer["Retry-After"]) > 0 for answer in answers if answer.status_code == 429)
-    assert throttles.counter.redis_failures == 0
+    assert throttles.counter.redis.failures == 0
 
 
 def call_at_once(key: str) -> list:

@@ -1,0 +1,216 @@
+"""What search keeps in Redis, where there is one: vectors of queries, and what the lanes found for an owner.
+
+Redis may be down, slow, flushed or full of garbage: the answers are the same. What the lanes found is kept
+under the number of the owner's changes (`skills.search.changes`), so that no answer is older than what was
+published, and its skills are read from the database in any case. Keys hold digests, never words; they begin
+with the fingerprint of what the answers rest on, and those of an earlier release go when it is first seen.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import logging
+import math
+import struct
+import threading
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+from django.conf import settings
+from redis.exceptions import ResponseError
+
+from mirix.llm.embeddings import EmbeddingEndpoint
+from mirix.redis import Redis
+from mirix.tenants.owners import Owner
+from skills.models import SkillDocument, SkillEmbedding, SkillPosting
+from skills.search import lexical
+from skills.search.changes import changes_of
+
+VECTOR_SECONDS = 24 * 3600
+FOUND_SECONDS = 3600
+PREFIX = "search"
+RELEASE = f"{PREFIX}-release"
+FORMAT = 1
+"""To be raised when what is kept, or how it is found, changes its meaning."""
+SCAN_BATCH = 500
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What the lanes found: by lane the skills with the lane's scores, best first."""
+
+    lanes: dict[str, list[tuple[str, float]]]
+    total: int
+    degraded: str | None = None
+    is_lasting: bool = True
+    """False where it would be another answer once an endpoint is well again."""
+
+
+def fingerprint() -> str:
+    """Return the digest of what answers rest on beside the rows themselves: tables, formula, format."""
+    columns = [
+        f"{model._meta.db_table}.{field.column}"
+        for model in (SkillDocument, SkillEmbedding, SkillPosting)
+        for field in model._meta.concrete_fields
+    ]
+    return _digest(FORMAT, columns, lexical.K1, lexical.B, lexical.FIELD_WEIGHTS)
+
+
+class SearchCache:
+    """The part of Redis that belongs to search. Every method answers, whatever Redis does."""
+
+    def __init__(self) -> None:
+        self.redis = Redis(without="searching without it")
+        self.hits = self.misses = 0
+        self.garbage = 0
+        """How many values were none of ours, and were made anew."""
+        self._known_release = ""
+        self._lock = threading.Lock()
+
+    def vector(self, endpoint: EmbeddingEndpoint, query: str) -> list[float]:
+        """Return the vector of a query, from the endpoint where it is not kept; raises as it does.
+
+        Rounded to single precision either way, so that one that was kept ranks like a new one.
+        """
+        key = f"vector:{endpoint.query_key}:{_digest(query)}"
+        made = self._kept(
+            key, _read_vector, lambda: endpoint.embed_query(query), _write_vector, VECTOR_SECONDS
+        )
+        return _read_vector(_write_vector(made))
+
+    def found(self, owner: Owner, asked: Mapping[str, Any], find: Callable[[], Found]) -> Found:
+        """Return what `find` finds for an owner; `asked` is all that it depends on beside the rows."""
+        if not self.redis.is_configured():
+            return find()
+        key = f"found:{_digest(owner.end_user.pk, changes_of(owner), dict(asked))}"
+        return self._kept(
+            key,
+            _read_found,
+            find,
+            lambda found: _write_found(found) if found.is_lasting else None,
+            FOUND_SECONDS,
+        )
+
+    def _kept(
+        self,
+        key: str,
+        read: Callable[[bytes], T],
+        make: Callable[[], T],
+        write: Callable[[T], bytes | None],
+        seconds: int,
+    ) -> T:
+        name = self.redis.key(f"{PREFIX}:{fingerprint()}:{key}")
+        value = self.redis.ask(lambda client: self._get(client, name), lambda: None)
+        if value is not None:
+            try:
+                kept = read(value)
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError, struct.error) as error:
+                self._count("garbage")
+                logger.warning("search found garbage in Redis (%s), and makes it anew", type(error).__name__)
+            else:
+                self._count("hits")
+                return kept
+        elif self.redis.is_configured():
+            self._count("misses")
+        made = make()
+        written = write(made)
+        if written is not None:
+            self.redis.ask(lambda client: client.set(name, written, ex=seconds), lambda: None)
+        return made
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            setattr(self, what, getattr(self, what) + 1)
+
+    def _get(self, client: Any, name: str) -> bytes | None:
+        self._drop_earlier_release(client)
+        return _value(client, name)
+
+    def _drop_earlier_release(self, client: Any) -> None:
+        """Once in a process: drop the keys of another release's search, and of nothing else."""
+        ours = fingerprint()
+        if self._known_release == ours:
+            return
+        release = self.redis.key(RELEASE)
+        kept = _value(client, release)
+        if kept != ours.encode():
+            dropped = self._drop_others(client, ours)
+            client.set(release, ours)
+            if kept is not None:
+                logger.warning(
+                    "search in Redis was of another release (%s, now %s): %d of its keys dropped",
+                    kept.decode(errors="replace")[:40],
+                    ours,
+                    dropped,
+                )
+        self._known_release = ours
+
+    def _drop_others(self, client: Any, ours: str) -> int:
+        own = self.redis.key(f"{PREFIX}:{ours}:").encode()
+        dropped = 0
+        for name in client.scan_iter(match=self.redis.key(f"{PREFIX}:*"), count=SCAN_BATCH):
+            if not name.startswith(own):
+                dropped += client.delete(name)
+        return dropped
+
+
+def _value(client: Any, name: str) -> bytes | None:
+    try:
+        value: bytes | None = client.get(name)
+    except ResponseError:  # of another type than ours
+        return b""
+    return value
+
+
+def _digest(*parts: Any) -> str:
+    text = json.dumps(parts, sort_keys=True, default=str)
+    # Keyed: who can read Redis must not find out by trying which words were asked for.
+    key = blake2b(settings.SECRET_KEY.encode(), digest_size=32).digest()
+    return blake2b(text.encode(), digest_size=16, key=key).hexdigest()
+
+
+def _write_vector(vector: list[float]) -> bytes:
+    return b64encode(struct.pack(f"<{len(vector)}f", *vector))
+
+
+def _read_vector(value: bytes) -> list[float]:
+    try:
+        data = b64decode(value, validate=True)
+    except binascii.Error as error:
+        raise ValueError("no base64") from error
+    vector = list(struct.unpack(f"<{len(data) // 4}f", data))
+    if not 0.99 < math.hypot(*vector) < 1.01:
+        raise ValueError("no vector of length 1")
+    return vector
+
+
+def _write_found(found: Found) -> bytes:
+    return json.dumps([found.lanes, found.total, found.degraded]).encode()
+
+
+def _read_found(value: bytes) -> Found:
+    lanes, total, degraded = json.loads(value)
+    if type(total) is not int or not isinstance(degraded, str | None) or not isinstance(lanes, dict):
+        raise ValueError("no answer of ours")
+    return Found(
+        lanes={lane: [_scored(pair) for pair in ranked] for lane, ranked in lanes.items()},
+        total=total,
+        degraded=degraded,
+    )
+
+
+def _scored(pair: Any) -> tuple[str, float]:
+    skill_id, score = pair
+    if not isinstance(skill_id, str) or type(score) not in (int, float) or not math.isfinite(score):
+        raise ValueError("no ranked skill")
+    return skill_id, score
+
+
+cache = SearchCache()
