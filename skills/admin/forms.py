@@ -10,7 +10,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from mirix.admin_forms import ServiceForm
-from mirix.text import clean_json, clean_text
+from mirix.text import MAX_DEPTH, clean_json, clean_text
 from skills.content import (
     MAX_DESCRIPTION_CHARS,
     MAX_EXAMPLES,
@@ -20,6 +20,7 @@ from skills.content import (
     Content,
 )
 from skills.models import EntryType
+from skills.review.validation import json_errors
 
 MAX_REASON_CHARS = 2_000
 
@@ -92,8 +93,12 @@ class EditForm(ServiceForm):
             return []
         try:
             found = json.loads(text)
-        except (ValueError, RecursionError) as error:
+        except RecursionError as error:
+            raise ValidationError(f"Nested too deep; at most {MAX_DEPTH} levels.") from error
+        except ValueError as error:
             raise ValidationError(f"This is no JSON: {error}.") from error
+        if errors := json_errors(found):
+            raise ValidationError(errors)
         return clean_json(found)
 
     @property

@@ -32,6 +32,7 @@ from skills.content import MAX_NAME_CHARS, MAX_TRIGGER_CHARS, MAX_TRIGGERS, Cont
 from skills.interop import example_text, frontmatter
 from skills.interop.frontmatter import Unreadable
 from skills.interop.legacy import is_valid_name, split_description, tags
+from skills.review.validation import json_errors
 
 FILE_NAME = "SKILL.md"
 MEDIA_TYPE = "text/markdown; charset=utf-8"
@@ -238,7 +239,7 @@ class _Reader:
         examples: list[Any] = []
         if "examples" in self.own:
             taken = example_text.take(body)
-            if taken is None:
+            if taken is None or json_errors(taken[1]):
                 self.warn("Its section of examples was changed; it is kept as a part of the instructions.")
             else:
                 body, examples = taken
@@ -310,10 +311,12 @@ def _text(value: Any) -> str:
 
 
 def _json(text: str) -> Any:
+    """Return the value of a JSON text; None where there is none, or none that could be kept as it is."""
     try:
-        return json.loads(text)
+        found = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    return None if json_errors(found) else found
 
 
 def _are_triggers(value: Any) -> bool:

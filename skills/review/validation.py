@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from mirix.text import MAX_DEPTH
 from skills.content import (
     ENTRY_TYPES,
     MAX_DESCRIPTION_CHARS,
@@ -82,14 +84,32 @@ def _examples(examples: Any) -> Iterator[str]:
     for number, example in enumerate(examples, start=1):
         if not isinstance(example, dict):
             yield f"Example {number} must be an object."
-    yield from _size(examples, MAX_EXAMPLES_CHARS)
+    yield from json_errors(examples) or _size(examples, MAX_EXAMPLES_CHARS)
 
 
 def _filter_tags(filter_tags: Any) -> Iterator[str]:
     if not isinstance(filter_tags, dict):
         yield "Must be an object."
         return
-    yield from _size(filter_tags, MAX_FILTER_TAGS_CHARS)
+    yield from json_errors(filter_tags) or _size(filter_tags, MAX_FILTER_TAGS_CHARS)
+
+
+def json_errors(value: Any) -> list[str]:
+    """Return why JSON could not be kept as it is: what is no number, or nests too deep to be read again."""
+    level, depth = [value], 0
+    while level:
+        containers = [item for item in level if isinstance(item, dict | list | tuple)]
+        depth += bool(containers)
+        if depth > MAX_DEPTH:
+            return [f"Nested too deep; at most {MAX_DEPTH} levels."]
+        if any(isinstance(item, float) and not math.isfinite(item) for item in level):
+            return ["NaN, infinities and numbers beyond a double cannot be kept."]
+        level = [
+            child
+            for container in containers
+            for child in (container.values() if isinstance(container, dict) else container)
+        ]
+    return []
 
 
 def _size(value: Any, limit: int) -> Iterator[str]:

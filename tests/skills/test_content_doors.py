@@ -9,6 +9,7 @@ import json
 
 import pytest
 
+from skills.interop.exporting import skill_md
 from skills.interop.importing import import_skills
 from skills.interop.sources import Found
 from skills.models import Skill, SkillRevision
@@ -78,6 +79,39 @@ def test_triggers_of_a_file_beyond_the_rules_are_left_out_and_named(owner):
         ["mirix-triggers holds no triggers and was left out."],
     )
     assert SkillRevision.objects.get().triggers == []
+
+
+ODD = ["NaN", "-Infinity", "1e999", "[" * 100 + "]" * 100]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_json_of_a_file_that_cannot_be_kept_is_named(owner, odd):
+    tags = json.dumps(f'{{"team": {odd}}}')
+    data = f"---\nname: pay\ndescription: Pay.\nmetadata:\n  mirix-filter-tags: {tags}\n---\n\n1. Pay.\n"
+
+    [outcome] = import_skills(owner=owner, found=[Found(place="SKILL.md", data=data.encode())])
+
+    assert (outcome.status, outcome.warnings) == (
+        "new",
+        ["mirix-filter-tags holds no tags and was left out."],
+    )
+    assert SkillRevision.objects.get().filter_tags == {}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_examples_of_a_file_that_cannot_be_kept_stay_text(owner, stranger, odd):
+    skill = make_skill(owner, make_content(name="pay", examples=[{"input": 12345}]))
+    data = skill_md(skill=skill).replace(b"12345", f"[{odd}]".encode())
+    assert odd.encode() in data
+
+    [outcome] = import_skills(owner=stranger, found=[Found(place="SKILL.md", data=data)])
+
+    assert outcome.warnings == [
+        "Its section of examples was changed; it is kept as a part of the instructions."
+    ]
+    revision = SkillRevision.objects.get(state="proposed")
+    assert revision.examples == []
+    assert odd in revision.instructions
 
 
 def test_what_came_before_the_rules_is_read_shown_and_found(owner, read_api):

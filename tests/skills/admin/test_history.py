@@ -259,6 +259,18 @@ def test_an_operators_edit_waits(owner, skill):
         ({"triggers": "x\n" * 51}, "triggers", "At most 50 triggers; there are 51."),
         ({"examples": "[1]"}, "examples", "Example 1 must be an object."),
         ({"examples": "{"}, "examples", "This is no JSON"),
+        ({"examples": '[{"a": NaN}]'}, "examples", "NaN, infinities and numbers beyond a double"),
+        ({"examples": '[{"a": 1e999}]'}, "examples", "NaN, infinities and numbers beyond a double"),
+        (
+            {"examples": '[{"a": ' + "[" * 99 + "]" * 99 + "}]"},
+            "examples",
+            "Nested too deep; at most 100 levels.",
+        ),
+        (
+            {"examples": "[" * 200_000 + "]" * 200_000},
+            "examples",
+            "Nested too deep; at most 100 levels.",
+        ),
         ({"examples": "[{}" + ",{}" * 50 + "]"}, "examples", "At most 50 examples; there are 51."),
         (
             {"examples": '[{"a": "' + "x" * 65_526 + '"}]'},
