@@ -53,8 +53,10 @@ WITH corpus AS MATERIALIZED (
     FROM corpus
     CROSS JOIN unnest(%s::text[], %s::float8[]) AS asked (term, weight)
     CROSS JOIN LATERAL (
-        SELECT document_id, {frequencies}, {having}
-        FROM {postings} WHERE {scope} AND term = asked.term
+        SELECT {worths} FROM {postings} WHERE {scope} AND term = asked.term
+    ) AS of_term
+    CROSS JOIN LATERAL (
+        SELECT document_id, {frequencies} FROM {postings} WHERE {scope} AND term = asked.term
     ) AS posting
     WHERE {eligible}
     GROUP BY document_id
@@ -129,12 +131,12 @@ def rank(
             f" AS {field}_frequency"
             for field, weight in FIELD_WEIGHTS.items()
         ),
-        having=", ".join(
-            f"count(*) FILTER (WHERE {' OR '.join(f'{field}_count > 0' for field in lane)}) OVER ()"
-            f" AS having_{number}"
+        worths=", ".join(_worth(number, lane) for number, lane in enumerate(lanes, start=1)),
+        # Rounded to single precision: the order in which a plan adds up must not decide between equals.
+        scores=", ".join(
+            f"sum(worth_{number} * {_saturated(lane)})::real AS score_{number}"
             for number, lane in enumerate(lanes, start=1)
         ),
-        scores=", ".join(_score(number, lane) for number, lane in enumerate(lanes, start=1)),
         lists=" UNION ALL ".join(
             BEST.format(number=number, depth=max(depth, RERANKED)) for number in range(1, len(lanes) + 1)
         ),
@@ -143,7 +145,7 @@ def rank(
     finding, stop_words = _parted(terms)
     values = [
         *(*scope_values, list(finding), list(finding.values())),
-        *(*scope_values, *only_values),
+        *(*scope_values, *scope_values, *only_values),
         *(list(stop_words.values()), list(stop_words), list(stop_words)),
     ]
     found: dict[int, list[tuple[str, float]]] = defaultdict(list)
@@ -191,19 +193,14 @@ def _parted(terms: dict[str, float]) -> tuple[dict[str, float], dict[str, float]
     return finding, {term: weight for term, weight in terms.items() if term not in finding}
 
 
-def _score(number: int, lane: Sequence[str]) -> str:
-    """Return the column of a lane's score; null where the lane did not find the skill."""
-    idf = f"ln(1 + (skills - having_{number} + 0.5::float8) / (having_{number} + 0.5::float8))"
-    # Rounded to single precision: the order in which a plan adds up must not decide between equals.
-    return (
-        f"(sum(weight * {idf} * {_saturated(lane)}) FILTER (WHERE {_frequency(lane)} > 0))::real"
-        f" AS score_{number}"
-    )
+def _worth(number: int, lane: Sequence[str]) -> str:
+    """Return the column of what a term is worth in a lane: its weight in the query and its idf."""
+    having = f"count(*) FILTER (WHERE {' OR '.join(f'{field}_count > 0' for field in lane)})"
+    idf = f"ln(1 + (skills - {having} + 0.5::float8) / ({having} + 0.5::float8))"
+    return f"weight * {idf} AS worth_{number}"
 
 
 def _saturated(lane: Sequence[str]) -> str:
-    return f"(1 - {K1}::float8 / ({K1}::float8 + {_frequency(lane)}))"
-
-
-def _frequency(lane: Sequence[str]) -> str:
-    return " + ".join(f"{field}_frequency" for field in lane)
+    """Return how much of a term's worth a skill gets in a lane; null where none of the fields has it."""
+    frequency = " + ".join(f"{field}_frequency" for field in lane)
+    return f"(1 - {K1}::float8 / ({K1}::float8 + nullif({frequency}, 0)))"
