@@ -3,6 +3,8 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+import mirix.tenants.constraints
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -34,6 +36,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 "indexes": [models.Index(fields=["organization", "end_user"], name="change_owner")],
+                "constraints": [
+                    mirix.tenants.constraints.SameOwner(
+                        field="end_user", name="change_end_user_same_organization"
+                    )
+                ],
             },
         ),
     ]

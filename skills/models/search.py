@@ -126,6 +126,7 @@ class SearchChange(Owned):
     amount = models.BigIntegerField()
 
     class Meta:
+        constraints = [SameOwner(field="end_user", name="change_end_user_same_organization")]
         indexes = [models.Index(fields=["organization", "end_user"], name="change_owner")]
 
     def __str__(self) -> str:

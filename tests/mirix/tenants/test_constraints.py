@@ -12,7 +12,7 @@ from django.db.models import ForeignKey, Model
 from conversations.models import ConversationMessage
 from mirix.tenants.constraints import SameOwner
 from mirix.tenants.models import ApiKey, Organization, TenantModel
-from skills.models import ReviewDecision, SkillDocument, SkillEmbedding, SkillRevision
+from skills.models import ReviewDecision, SearchChange, SkillDocument, SkillEmbedding, SkillRevision
 from tests.factories import (
     make_attempt,
     make_client,
@@ -22,6 +22,7 @@ from tests.factories import (
     make_owner,
     make_proposal,
     make_run,
+    make_search,
     make_session,
     make_skill,
 )
@@ -97,6 +98,8 @@ def row_of(owner, link: str) -> Model:
                       triggers_length=1, description_length=1, instructions_length=1),
         SkillEmbedding(organization=owner.organization, end_user=owner.end_user, skill=skill, space="m",
                        dimensions=1, vector=[1.0]),
+        SearchChange(organization=owner.organization, end_user=owner.end_user, amount=1),
+        make_search(owner, [skill], client=client),
     ]  # fmt: skip
     label = link.rpartition(".")[0]
     row = next(row for row in rows if row._meta.label == label)
