@@ -26,7 +26,8 @@ def matches(message: dict[str, Any]) -> bool:
 
 def read(message: dict[str, Any], reading: Reading) -> None:
     """Read the invocations, then what was said about them."""
-    for invocation in message.get("toolInvocations") or ():
+    invocations = message.get("toolInvocations")
+    for invocation in invocations if isinstance(invocations, list) else ():
         if isinstance(invocation, dict):
             _invocation(invocation, reading, "assistant")
         else:

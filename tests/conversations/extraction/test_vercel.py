@@ -156,3 +156,8 @@ class TestModelMessages:
             {"type": "tool-approval-response", "approvalId": "b", "approved": False, "reason": "too dear"},
         ]
         assert told({"role": "tool", "content": parts}) == [("user", "[approved]\n[denied: too dear]")]
+
+
+def test_invocations_that_are_no_list_cost_nothing():
+    message = {"role": "user", "content": "hi", "toolInvocations": True, "experimental_attachments": []}
+    assert told(message) == [("user", "hi")]
