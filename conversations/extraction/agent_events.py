@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from conversations.extraction.calls import make_call
+from conversations.extraction.errors import truth
 from conversations.extraction.reading import Family, Reading
 
 EVENT = re.compile(
@@ -71,7 +72,7 @@ def _read_event(event: dict[str, Any], reading: Reading) -> None:
         _read_call(said, reading)
     elif RESULT_TYPES.fullmatch(kind):
         call_id = next((said[name] for name in RESULT_IDS if said.get(name)), "")
-        is_error = said["is_error"] if isinstance(said.get("is_error"), bool) else None
+        is_error = truth(said.get("is_error"))
         reading.result(said.get("content"), call_id=call_id, is_error=is_error, holder=said)
     elif kind == "tool.execution_complete":
         _read_completed(said, reading)

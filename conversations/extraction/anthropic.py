@@ -11,6 +11,7 @@ from typing import Any
 
 from conversations.extraction.calls import make_call
 from conversations.extraction.content import as_json, as_text
+from conversations.extraction.errors import truth
 from conversations.extraction.reading import Family, PartReader, Reading
 from conversations.extraction.rest import as_lines, rest_of
 from conversations.extraction.types import Role
@@ -22,12 +23,12 @@ def _call(part: dict[str, Any], reading: Reading, _role: Role) -> None:
 
 def _result(part: dict[str, Any], reading: Reading, _role: Role) -> None:
     content, is_error = unwrap(part.get("content"))
-    said = part.get("is_error")
+    said = truth(part.get("is_error"))
     reading.result(
         content,
         name=part.get("name"),
         call_id=part.get("tool_use_id"),
-        is_error=said if isinstance(said, bool) else is_error,
+        is_error=is_error if said is None else said,
         holder=part,
     )
 

@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 from conversations.extraction.calls import make_call
+from conversations.extraction.errors import truth
 from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
 
@@ -79,7 +80,7 @@ def _read_inner(line: dict[str, Any], reading: Reading) -> None:
                 content,
                 name=message.get("toolName"),
                 call_id=message.get("toolCallId"),
-                is_error=message["isError"] if isinstance(message.get("isError"), bool) else None,
+                is_error=truth(message.get("isError")),
                 holder=message,
             )
         case "bashExecution":

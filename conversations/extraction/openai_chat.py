@@ -10,7 +10,7 @@ from typing import Any
 
 from conversations.extraction.calls import Call, label, make_call
 from conversations.extraction.content import json_type
-from conversations.extraction.errors import reports_error
+from conversations.extraction.errors import reports_error, truth
 from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
 
@@ -171,8 +171,8 @@ def _first_id(ids: Any) -> str:
 
 def _says_error(message: dict[str, Any]) -> bool | None:
     for field in ("is_error", "isError"):
-        if isinstance(message.get(field), bool):
-            return bool(message[field])
+        if (said := truth(message.get(field))) is not None:
+            return said
     own = {key: message.get(key) for key in ("error", "status")}
     return True if reports_error(own) else None
 

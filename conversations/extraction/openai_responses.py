@@ -12,6 +12,7 @@ from typing import Any
 from conversations.extraction.anthropic import left_out, output_of
 from conversations.extraction.calls import make_call
 from conversations.extraction.content import MAX_KIND_CHARS, REASONING_TYPES, as_text
+from conversations.extraction.errors import truth
 from conversations.extraction.payloads import placeholder
 from conversations.extraction.reading import Family, PartReader, Reading, find_reader
 from conversations.extraction.types import Role
@@ -80,8 +81,8 @@ def _result(item: dict[str, Any], reading: Reading, _role: Role) -> None:
         names = [tool.get("name") for tool in item["tools"] if isinstance(tool, dict)]
         given = "\n".join(name for name in names if isinstance(name, str))
     content, is_error = _output(given)
-    said = item.get("is_error")
-    if isinstance(said, bool):
+    said = truth(item.get("is_error"))
+    if said is not None:
         is_error = said
     elif item.get("error") or item.get("status") == "failed":
         is_error = True

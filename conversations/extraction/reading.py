@@ -24,7 +24,7 @@ from conversations.extraction.content import (
     without_thoughts,
 )
 from conversations.extraction.drafts import Draft, Omission
-from conversations.extraction.errors import reports_error
+from conversations.extraction.errors import reports_error, truth
 from conversations.extraction.payloads import scrub
 from conversations.extraction.rest import as_lines, rest_of
 from conversations.extraction.types import Role
@@ -115,8 +115,8 @@ class Reading:
         """
         self._is_readable = True
         self.close()
-        if is_error is None and is_tool_answer(content) and isinstance(content.get("isError"), bool):
-            is_error = content["isError"]
+        if is_error is None and is_tool_answer(content):
+            is_error = truth(content.get("isError"))
         draft = Draft(role="tool", tool_name=label(name), tool_call_id=label(call_id), is_error=is_error)
         text = as_text(content).text
         if rest := rest_of(holder, text, read) if holder else None:

@@ -11,6 +11,7 @@ from typing import Any
 from conversations.extraction.anthropic import left_out
 from conversations.extraction.calls import make_call
 from conversations.extraction.content import as_json, is_tool_answer, media
+from conversations.extraction.errors import truth
 from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
 
@@ -82,8 +83,7 @@ def _answer(part: dict[str, Any], reading: Reading, content: Any, *, is_error: b
 
 
 def _said(part: dict[str, Any]) -> bool | None:
-    said = part.get("isError")
-    return said if isinstance(said, bool) else None
+    return truth(part.get("isError"))
 
 
 def _model_call(part: dict[str, Any], reading: Reading, role: Role) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conversations.extraction import extract
 from conversations.extraction.errors import looks_like_error
 
 
@@ -39,6 +40,17 @@ from conversations.extraction.errors import looks_like_error
         '{"status": "error"}',
         '{"isError": true}',
         '{"error": "cut off in the mid',
+        '{"output":"x","metadata":{"exit_code":1,"duration_seconds":0.1}}',
+        '{"stdout": "x", "returncode": -9}',
+        "Exit code: 1\nWall time: 0 seconds\nOutput:\nx",
+        "Exit code 127",
+        "Chunk ID: ab\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nx",
+        '{"success": "false"}',
+        "Error: none of the tests passed",
+        "Error: no such file",
+        "Error: 0 rows could be written",
+        "Error handling request: connection refused",
+        "Failed: 3 Passed: 0",
     ],
 )
 def test_errors(text):
@@ -68,6 +80,20 @@ def test_errors(text):
         '{"message": "error"}',
         '["error"]',
         "{not json",
+        "Error: none",
+        "Error: None.\nOutput: 5",
+        "error = null",
+        "Failed: 0 Passed: 3",
+        "Failed: 0, Passed: 3",
+        "ERROR: 0",
+        "ERROR rate is 0",
+        "Error handling guide: how to",
+        "Error handling: a chapter",
+        '{"error": "none", "rows": 1}',
+        '{"rows": 1, "is_error": "false"}',
+        '{"output":"x","metadata":{"exit_code":0}}',
+        "Exit code: 0\nWall time: 0 seconds\nOutput:\nError: x",
+        "Exit code 1 stands for no match",
     ],
 )
 def test_no_errors(text):
@@ -79,3 +105,23 @@ def test_no_errors(text):
 )
 def test_hostile_text_is_judged_at_once(text):
     assert looks_like_error(text) is False
+
+
+@pytest.mark.parametrize("word", [True, "true", "True", False, "false"])
+def test_a_shapes_own_word_counts_as_text_too(word):
+    result = {"tool_use_id": "t", "content": "Error: x" if word in (False, "false") else "x"}
+    messages = [
+        {"role": "tool", "is_error": word} | result,
+        {"role": "user", "content": [{"type": "tool_result", "is_error": word} | result]},
+        {"type": "agent.tool_result", "is_error": word} | result,
+        {"type": "function_call_output", "call_id": "t", "output": result["content"], "is_error": word},
+        {"role": "tool", "content": [{"type": "tool-result", "result": result["content"], "isError": word}]},
+    ]
+    expected = word not in (False, "false")
+    assert [turn.is_error for turn in extract(messages).turns] == [expected] * len(messages)
+
+
+def test_an_exit_code_of_codex_decides():
+    for output in ({"output": "x", "metadata": {"exit_code": 1}}, "Exit code: 1\nWall time: 0\nOutput:\nx"):
+        item = {"type": "function_call_output", "call_id": "a", "output": output}
+        assert extract([item]).turns[0].is_error

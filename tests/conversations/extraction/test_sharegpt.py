@@ -63,7 +63,7 @@ def test_calls_and_results_in_tags():
     )
     turns = extract([{"from": "tool", "value": results}]).turns
     assert [turn.content for turn in turns] == ['[add] {"sum": 3}', "[tool] Error: none"]
-    assert [turn.is_error for turn in turns] == [False, True]
+    assert [turn.is_error for turn in turns] == [False, False]
 
 
 def test_whom_nobody_knows():
