@@ -9,6 +9,8 @@ import json
 from collections import Counter
 from typing import Any
 
+from mirix.text import clean_text
+
 MAX_DEPTH = 500
 
 
@@ -44,6 +46,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key {twice[:64]!r} stands twice in one object")
+    together = "".join(result)
+    if (not together.isascii() or "\0" in together) and len(set(map(clean_text, result))) < len(result):
+        twice = Counter(map(clean_text, result)).most_common(1)[0][0]
+        raise ValueError(f"the key {twice[:64]!r} stands twice in one object, in spellings that become one")
     return result
 
 
