@@ -51,6 +51,25 @@ class Element:
     """False for what may stand in a log, but is no message that anybody knows."""
 
 
+def sessions_in(value: Any) -> list[Any] | None:
+    """Return the sessions that an export lists, in a list or an object around it; None for what is none."""
+    layers = list(_layers(value)) if isinstance(value, dict) else [value]
+    for layer in layers:
+        items = messages_of(layer) if isinstance(layer, dict) and family_of(layer) is None else layer
+        if isinstance(items, list) and _are_sessions(items):
+            return items
+    return None
+
+
+def _are_sessions(items: list[Any]) -> bool:
+    """Return whether objects hold messages rather than are some."""
+    return (
+        bool(items)
+        and all(isinstance(item, dict) and family_of(item) is None for item in items)
+        and any(messages_of(item) for item in items)
+    )
+
+
 def detect(value: Any) -> Record | Element:
     """Return what a value of a source is; raises `Broken`."""
     if isinstance(value, list) and not is_recorded_call(value):

@@ -15,7 +15,7 @@ from conversations.extraction.families import family_of
 from conversations.extraction.hashing import canonical_hash
 from conversations.extraction.langsmith import runs_of
 from conversations.records import langsmith
-from conversations.records.detection import Broken, Element, Record, detect, moment_of, unknown
+from conversations.records.detection import Broken, Element, Record, detect, moment_of, sessions_in, unknown
 from conversations.records.streams import Values
 from conversations.records.values import Fault, Value, too_large
 from mirix.text import clean_json
@@ -60,7 +60,7 @@ class Reader:
         """Yield each session, and a fault for each value that is part of none."""
         misses: list[Fault] = []
         with self._log:
-            for value in self._values:
+            for value in self._each():
                 found = self._take(value)
                 if isinstance(found, Fault):
                     misses.append(found)
@@ -81,6 +81,15 @@ class Reader:
                     self._note_shape(session.messages)
                     session = self._named(session)
                 yield session
+
+    def _each(self) -> Iterator[Value | Fault]:
+        """Yield the values of the source, those of a list of sessions one by one."""
+        for value in self._values:
+            listed = None if isinstance(value, Fault) else sessions_in(value.data)
+            if listed is None or isinstance(value, Fault):
+                yield value
+            else:
+                yield from (Value(line=value.line, data=item) for item in listed)
 
     def _take(self, value: Value | Fault) -> Record | Fault | None:
         if isinstance(value, Fault):

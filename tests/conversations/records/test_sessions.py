@@ -112,6 +112,18 @@ class TestLayouts:
     def test_nothing(self):
         assert read(b"")[1:] == ([], [])
 
+    @pytest.mark.parametrize("name", ["data", "conversations", "history", "response"])
+    def test_an_export_that_lists_sessions(self, name):
+        listed = [{"session_id": "a", "messages": [HELLO]}, {"session_id": "b", "messages": [HI]}]
+        assert sessions(lines({name: listed, "total": 2})) == {"a": [HELLO], "b": [HI]}
+        assert sessions(lines({name: listed[:1], "total": 1})) == {"a": [HELLO]}
+        assert sessions(lines(listed, [BYE | {"session_id": "x"}]))["b"] == [HI]
+
+    def test_what_is_broken_in_an_export_is_a_fault_of_its_own(self):
+        listed = [{"session_id": "a", "messages": [HELLO]}, {"session_id": "b", "messages": "x"}]
+        _, [session], [fault] = read(lines({"data": listed}))
+        assert (session.session_id, fault.reason) == ("a", "messages: must be a list, not a string")
+
 
 class TestNames:
     def test_a_session_without_an_id_is_called_after_its_file_and_place(self):
