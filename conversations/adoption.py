@@ -5,7 +5,7 @@ What was learned from there is not learned again here. Retention begins with the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,6 +21,11 @@ from mirix.tenants.owners import Owner
 from mirix.text import truncate
 
 MAX_CONTENT_CHARS = 65_536
+BATCH = 500
+BROUGHT_UP = (
+    *("last_seq", "turn_count", "history_hash", "first_turn_at", "last_turn_at", "distilled_through"),
+    *("distilled_at", "state", "emptied_at", "reopened_at"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,35 +54,88 @@ class Adopted:
     """Whether they stand behind turns that came otherwise."""
 
 
-@transaction.atomic
+@dataclass(frozen=True, kw_only=True)
+class PastSession:
+    """A session as it was elsewhere; without turns it is one of which only what it taught is left."""
+
+    owner: Owner
+    session_id: str
+    turns: Sequence[PastTurn]
+
+
 def adopt_session(*, owner: Owner, session_id: str, turns: Sequence[PastTurn]) -> Adopted:
-    """Store those turns of a session that are not there yet, in their order, and how far it was learned from.
+    """Do what `adopt_sessions` does for one."""
+    return adopt_sessions(sessions=[PastSession(owner=owner, session_id=session_id, turns=turns)])[0]
 
-    Without turns the session is one whose turns are gone, of which only what it taught is left. A session
-    that has turns to learn from is open: it is sealed by the same rules as any other.
+
+@transaction.atomic
+def adopt_sessions(*, sessions: Sequence[PastSession]) -> list[Adopted]:
+    """Store those turns of sessions that are not there yet, in order, and how far each was learned from.
+
+    No session may be among them twice. One that has turns to learn from is open: it is sealed by the same
+    rules as any other.
     """
-    session, is_new = _locked(owner, session_id)
-    known = dict(session.turns.exclude(message_id="").values_list("message_id", "seq"))
-    new = [turn for turn in turns if turn.message_id not in known and not _was_pruned(turn, session)]
-    is_behind = bool(new) and session.last_seq > 0 and not any(turn.message_id in known for turn in turns)
-    before = session.last_seq
-    rows = [_row(turn, seq, session) for seq, turn in enumerate(new, start=before + 1)]
-    ConversationMessage.objects.bulk_create(rows)
-    known |= {row.message_id: row.seq for row in rows}
-    through = max((known.get(turn.message_id, 0) for turn in turns if turn.is_distilled), default=0)
+    found = _locked(sessions)
+    known = _known_turns([session for session, _ in found])
+    adopted, rows = [], []
+    for past, (session, is_new) in zip(sessions, found, strict=True):
+        made = _add(past, session, known[session.pk])
+        rows += made
+        is_behind = len(made) > 0 and made[0].seq > 1 and known[session.pk].keys().isdisjoint(_ids(past))
+        adopted.append(Adopted(session=session, new=len(made), is_new=is_new, is_behind=is_behind))
+    ConversationMessage.objects.bulk_create(rows, batch_size=BATCH)
+    Session.objects.bulk_update([session for session, _ in found], BROUGHT_UP, batch_size=BATCH)
+    began = [
+        (one.session.pk, min((turn.occurred_at for turn in past.turns if turn.occurred_at), default=None))
+        for past, one in zip(sessions, adopted, strict=True)
+        if one.is_new
+    ]
+    set_moments(Session, ["created_at"], began)
+    return adopted
+
+
+def _locked(sessions: Sequence[PastSession]) -> list[tuple[Session, bool]]:
+    """Return the session of each, locked, and whether it was made now."""
+    made = [
+        Session(
+            organization=past.owner.organization, end_user=past.owner.end_user, session_id=past.session_id
+        )
+        for past in sessions
+    ]
+    Session.objects.bulk_create(made, ignore_conflicts=True, batch_size=BATCH)
+    here = Session.objects.for_organizations({row.organization_id for row in made}).filter(
+        end_user__in={row.end_user_id for row in made}, session_id__in={row.session_id for row in made}
+    )
+    locked = here.order_by("pk").select_for_update(no_key=True, of=("self",))
+    found = {(row.end_user_id, row.session_id): row for row in locked}
+    return [
+        (found[row.end_user_id, row.session_id], found[row.end_user_id, row.session_id].pk == row.pk)
+        for row in made
+    ]
+
+
+def _known_turns(sessions: Sequence[Session]) -> dict[str, dict[str, int]]:
+    """Return the numbers of the turns that sessions have, by session and id of the turn."""
+    known: dict[str, dict[str, int]] = {session.pk: {} for session in sessions}
+    turns = ConversationMessage.objects.for_organizations({session.organization_id for session in sessions})
+    named = turns.filter(session__in=known).exclude(message_id="")
+    for pk, message_id, seq in named.values_list("session", "message_id", "seq"):
+        known[pk][message_id] = seq
+    return known
+
+
+def _ids(past: PastSession) -> list[str]:
+    return [turn.message_id for turn in past.turns]
+
+
+def _add(past: PastSession, session: Session, known: Mapping[str, int]) -> list[ConversationMessage]:
+    """Return the turns that are new to a session, and bring it up to them; nothing is stored yet."""
+    new = [turn for turn in past.turns if turn.message_id not in known and not _was_pruned(turn, session)]
+    rows = [_row(turn, seq, session) for seq, turn in enumerate(new, start=session.last_seq + 1)]
+    numbers = {**known, **{row.message_id: row.seq for row in rows}}
+    through = max((numbers.get(turn.message_id, 0) for turn in past.turns if turn.is_distilled), default=0)
     _bring_up(session, rows, through)
-    if is_new:
-        first = min((turn.occurred_at for turn in turns if turn.occurred_at), default=None)
-        set_moments(Session, ["created_at"], [(session.pk, first)])
-    return Adopted(session=session, new=len(rows), is_new=is_new, is_behind=is_behind)
-
-
-def _locked(owner: Owner, session_id: str) -> tuple[Session, bool]:
-    session = Session(organization=owner.organization, end_user=owner.end_user, session_id=session_id)
-    Session.objects.bulk_create([session], ignore_conflicts=True)
-    locked = Session.objects.for_owner(owner).select_for_update(no_key=True, of=("self",))
-    found = locked.get(session_id=session_id)
-    return found, found.pk == session.pk
+    return rows
 
 
 def _was_pruned(turn: PastTurn, session: Session) -> bool:
@@ -129,4 +187,3 @@ def _bring_up(session: Session, rows: Sequence[ConversationMessage], through: in
                 row.occurred_at for row in rows if row.seq > session.distilled_through and row.occurred_at
             ]
             session.reopened_at = min(tail, default=now)
-    session.save()

@@ -8,7 +8,7 @@ share fixed ids; everything else by its id within its organization.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -163,9 +163,18 @@ class People:
     def owner(self, place: Place) -> Owner:
         """Return the owner here, made on first use."""
         if place.key not in self._owners:
-            user = self.users.get(place.user_id)
-            self._meet(place.organization, place.scope, {place.user_id: user})
+            self.meet([place])
         return self._owners[place.key]
+
+    def meet(self, places: Iterable[Place]) -> None:
+        """Make the owners of many places at once, for `owner`."""
+        wanted: dict[tuple[str, str | None], dict[str, Known | None]] = {}
+        for place in places:
+            if place.key not in self._owners:
+                users = wanted.setdefault((place.organization.id, place.scope), {})
+                users[place.user_id] = self.users.get(place.user_id)
+        for (organization_id, scope), users in wanted.items():
+            self._meet(self.organizations[organization_id], scope, users)
 
     def client(self, place: Place) -> Client:
         """Return the client of a turn or an experience here: its own, or one that stands for the unknown."""
@@ -265,8 +274,8 @@ class People:
                 for fitting, (user_id, user) in names.items()
             },
         )
-        for fitting, (user_id, _) in names.items():
-            end_user: EndUser = found[fitting]
+        for user_id in users:
+            end_user: EndUser = found[fitting_user_id(user_id)]
             self._owners[organization.id, scope, user_id] = Owner(organization=here, end_user=end_user)
         return len(made)
 

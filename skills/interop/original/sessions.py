@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from django.db import transaction
 
-from conversations.adoption import MAX_CONTENT_CHARS, PastTurn, adopt_session
+from conversations.adoption import MAX_CONTENT_CHARS, PastSession, PastTurn, adopt_sessions
 from conversations.models import TurnRole
 from conversations.records.sessions import fitting_session_id
 from mirix.tenants.models import Client
@@ -53,17 +54,38 @@ def import_turns(
 def _bring(
     sessions: list[list[Row]], people: People, report: TableReport, advance: Callable[[int], None]
 ) -> Iterator[None]:
+    found: dict[tuple[str, str], _Found] = {}
+    for rows in sessions:
+        _collect(rows, people, report, found)
+    past = [
+        PastSession(owner=one.owner, session_id=session_id, turns=list(one.turns.values()))
+        for (_, session_id), one in found.items()
+    ]
     with transaction.atomic():
-        for rows in sessions:
-            _bring_session(rows, people, report)
+        adopted = adopt_sessions(sessions=past)
+    for session, one in zip(past, adopted, strict=True):
+        report.imported += one.new
+        report.unchanged += len(session.turns) - one.new
+        report.notes["sessions"] += one.is_new
+        report.notes["sessions that went on here before their past came"] += one.is_behind
     advance(sum(map(len, sessions)))
     yield
 
 
-def _bring_session(rows: list[Row], people: People, report: TableReport) -> None:
+@dataclass(kw_only=True)
+class _Found:
+    """A session as far as it was read, its turns by their ids."""
+
+    owner: Owner
+    turns: dict[str, PastTurn] = field(default_factory=dict)
+
+
+def _collect(
+    rows: list[Row], people: People, report: TableReport, found: dict[tuple[str, str], _Found]
+) -> None:
+    """Add a session's turns to those that were found; users that are one here may share it."""
     session_id = fitting_session_id(text(rows[0].get("session_id")))
-    owners: dict[str, Owner] = {}
-    turns: dict[str, dict[str, PastTurn]] = {}
+    is_found = False
     for row in rows:
         report.rows += 1
         try:
@@ -72,25 +94,18 @@ def _bring_session(rows: list[Row], people: People, report: TableReport) -> None
         except Skip as reason:
             report.skipped[str(reason)] += 1
             continue
+        is_found = True
         owner = people.owner(place)
-        owners[owner.end_user.pk] = owner
-        found = turns.setdefault(owner.end_user.pk, {})
+        session = found.setdefault((owner.end_user.pk, session_id), _Found(owner=owner))
         message_id = fitting_id(row, "convmsg", MAX_MESSAGE_ID_CHARS)
-        if message_id in found:  # a table without its key
+        if message_id in session.turns:  # a table without its key
             report.skipped[TWICE] += 1
             continue
         if place.client is None:
             report.notes["client unknown"] += 1
-        found[message_id] = _turn(row, message_id, role, people.client(place), report.notes)
-    if turns and session_id != rows[0].get("session_id"):
+        session.turns[message_id] = _turn(row, message_id, role, people.client(place), report.notes)
+    if is_found and session_id != rows[0].get("session_id"):
         report.notes["sessions whose id did not fit got another"] += 1
-    for pk, found in turns.items():
-        adopted = adopt_session(owner=owners[pk], session_id=session_id, turns=list(found.values()))
-        report.imported += adopted.new
-        report.unchanged += len(found) - adopted.new
-        report.notes.update({"sessions": int(adopted.is_new)})
-        if adopted.is_behind:
-            report.notes["sessions that went on here before their past came"] += 1
 
 
 def _role(row: Row) -> str:

@@ -8,7 +8,7 @@ keeps its name, whatever it is by now.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -16,7 +16,7 @@ from django.db import transaction
 from mirix.tenants.owners import Owner
 from skills.interop.legacy import Names, base_name
 from skills.interop.original import memories
-from skills.interop.original.people import TWICE, People, Skip
+from skills.interop.original.people import TWICE, People, Place, Skip
 from skills.interop.original.report import TableReport
 from skills.interop.original.source import Source, batched
 from skills.interop.original.values import Row, digest, moment, reference, text
@@ -101,34 +101,53 @@ def _names(source: Source, people: People) -> dict[str, str]:
     for table in memories.TABLES:
         if not source.has(table, "id"):
             continue
-        for row in source.rows(table, memories.NAMING):
-            try:
-                place = people.place(
-                    row, client_id=row.get("client_id"), is_without_user="user_id" not in row
-                )
-            except Skip:
-                continue
-            owner = people.owner(place)
-            owners[owner.end_user.pk] = (
-                owner  # who is one here has one set of names, whatever they were there
-            )
-            by_owner.setdefault(owner.end_user.pk, []).append(
-                _Named(
-                    order=(row.get("created_at") or "", row["id"] or "", table),
-                    pk=_pk(people, row, table),
-                    row_id=text(row["id"]),
-                    brought=memories.own_name(row),
-                    called_after=memories.named_after(row)[:1_000],
-                )
-            )
+        for batch in batched(source.rows(table, memories.NAMING)):
+            found = list(_placed(batch, people))
+            people.meet(place for _, place in found)
+            for row, place in found:
+                owner = people.owner(place)
+                owners[owner.end_user.pk] = owner  # several users there may be one here
+                by_owner.setdefault(owner.end_user.pk, []).append(_named(people, row, table))
     names: dict[str, str] = {}
-    for key in by_owner:
-        here = dict(Skill.objects.for_owner(owners[key]).values_list("pk", "name"))
-        new = sorted((one for one in by_owner[key] if one.pk not in here), key=lambda one: one.order)
-        free = Names(((one.pk, one.brought) for one in new if one.brought is not None), here.values())
-        for one in new:
-            names[one.pk] = free.name_for(one.pk, one.brought, base_name(one.called_after, one.row_id))
+    for keys in batched(by_owner):
+        here: dict[str, dict[str, str]] = {key: {} for key in keys}
+        organizations = {owners[key].organization.pk for key in keys}
+        skills = Skill.objects.for_organizations(organizations).filter(end_user__in=keys)
+        for pk, end_user, name in skills.values_list("pk", "end_user", "name").iterator():
+            here[end_user][pk] = name
+        for key in keys:
+            names |= _new_names(by_owner[key], here[key])
     return names
+
+
+def _placed(rows: Iterable[Row], people: People) -> Iterator[tuple[Row, Place]]:
+    for row in rows:
+        try:
+            yield (
+                row,
+                people.place(row, client_id=row.get("client_id"), is_without_user="user_id" not in row),
+            )
+        except Skip:
+            continue
+
+
+def _named(people: People, row: Row, table: str) -> _Named:
+    return _Named(
+        order=(row.get("created_at") or "", row["id"] or "", table),
+        pk=_pk(people, row, table),
+        row_id=text(row["id"]),
+        brought=memories.own_name(row),
+        called_after=memories.named_after(row)[:1_000],
+    )
+
+
+def _new_names(found: list[_Named], here: dict[str, str]) -> dict[str, str]:
+    """Return the names of those memories of an owner that are not among the skills that are `here`."""
+    new = sorted((one for one in found if one.pk not in here), key=lambda one: one.order)
+    free = Names(((one.pk, one.brought) for one in new if one.brought is not None), here.values())
+    return {
+        one.pk: free.name_for(one.pk, one.brought, base_name(one.called_after, one.row_id)) for one in new
+    }
 
 
 def _pk(people: People, row: Row, table: str) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from conversations.models import ConversationMessage, Session
 from mirix.tenants.models import ApiKey, Client, EndUser, Organization
@@ -256,6 +258,27 @@ call_command("import_mirix", url=os.environ["SOURCE"], json=True)
         assert (found["unchanged"], found["imported"]) == (so_far, 1201 - so_far)
         named = dict(Skill.objects.values_list("current_revision__source__row__id", "name"))
         assert named == {"proc_0": "pay"} | {f"proc_{n}": f"pay-{n + 1}" for n in range(1, 1201)}
+
+
+class TestQueries:
+    def test_are_as_many_for_one_owner_and_session_as_for_twenty(self, make):
+        def queries(count: int) -> int:
+            source = make("G5")
+            source.client("client-b", "other", "admin")
+            for n in range(count):
+                source.add(
+                    "users", id=f"u-{n}", organization_id=ORG, name="x", timezone="UTC", status="active"
+                )
+                source.memory(f"proc-{n}", user_id=f"u-{n}")
+                source.turn(f"convmsg-{n}", f"s-{n}", "user", "Pay it.", user_id=f"u-{n}")
+            source.execute(f"UPDATE organizations SET created_at = '2025-01-{count:02}'")
+            with CaptureQueriesContext(connection) as captured:
+                report = run(source, choice="split")
+            assert table(report, "conversation_message")["imported"] == count
+            assert table(report, "procedural_memory")["imported"] == count
+            return len(captured)
+
+        assert queries(1) == queries(20)
 
 
 class TestOddValues:
