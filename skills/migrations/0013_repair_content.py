@@ -3,6 +3,8 @@
 - triggers and examples: a list keeps its first 50. A text that is the JSON of a list is that list; of anything
   else each line is a trigger, an object is an example, and so is any other value under the key `example`.
   What exceeds the caps goes on at the end of the instructions, under a heading of its own.
+- What nests deeper than 100 levels, or has a whole number of over 4,300 digits, Python cannot read: it counts as
+  its text, and filter_tags of that kind as none.
 - filter_tags that are no object are none, and a version that is not semantic is 0.1.0, or, where a published
   revision lacks it and is the current one, the version of its skill; entry_type is read as in 0004.
 - An action or a kind of author that does not exist cannot be guessed: such rows are named, and nothing is
@@ -159,7 +161,7 @@ def repaired(held: dict[str, Any], version: str) -> dict[str, Any]:
 def _list_of(value: Any) -> list[Any] | None:
     """Return the list that a value is, or is the JSON of; None if it is neither."""
     if isinstance(value, str) and isinstance(_texts._json_inside(value), list):
-        return _list_of(_value(value))
+        value = _value(value)
     return [] if value in (None, "") else value if isinstance(value, list) else None
 
 
@@ -172,11 +174,15 @@ def _path(field: str, path: str) -> Func:
     return Func(F(field), Value(path), function="jsonb_path_match", output_field=models.BooleanField())
 
 
+IS_UNREADABLE = (
+    'exists($.**{100} ? (@.type() == "array" || @.type() == "object"))'
+    ' || exists($.** ? (@.type() == "number" && (@ >= 1e4300 || @ <= -1e4300)))'
+)
 IS_ODD = (
     ~Q(entry_type__in=ENTRY_TYPES)
-    | Q(_path("triggers", f'$.type() != "array" || $.size() > {MAX_ITEMS}'))
-    | Q(_path("examples", f'$.type() != "array" || $.size() > {MAX_ITEMS}'))
-    | Q(_path("filter_tags", '$.type() != "object"'))
+    | Q(_path("triggers", f'strict $.type() != "array" || $.size() > {MAX_ITEMS} || {IS_UNREADABLE}'))
+    | Q(_path("examples", f'strict $.type() != "array" || $.size() > {MAX_ITEMS} || {IS_UNREADABLE}'))
+    | Q(_path("filter_tags", f'strict $.type() != "object" || {IS_UNREADABLE}'))
 )
 IS_SEMANTIC = Q(version__regex=SEMANTIC)
 IS_ODD_REVISION = IS_ODD | (~IS_SEMANTIC & (~Q(version="") | Q(state="published")))

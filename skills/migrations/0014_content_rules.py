@@ -12,8 +12,13 @@ SEMANTIC = (
     r"^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})"
     r"(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$"
 )
-LIST = '$.type() == "array" && $.size() <= 50'
-OBJECT = '$.type() == "object"'
+# What Python can read again: at most 100 levels, and no whole number of over 4,300 digits.
+READABLE = (
+    '!exists($.**{100} ? (@.type() == "array" || @.type() == "object"))'
+    ' && !exists($.** ? (@.type() == "number" && (@ >= 1e4300 || @ <= -1e4300)))'
+)
+LIST = f'strict $.type() == "array" && $.size() <= 50 && {READABLE}'
+OBJECT = f'strict $.type() == "object" && {READABLE}'
 ACTIONS = [
     *("create", "edit", "import", "migrate", "rollback"),
     *("archive", "restore", "quarantine", "release"),

@@ -9,6 +9,7 @@ from django.db.models import F, Func, Q, Value
 from mirix.ids import id_factory
 from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.models import Owned, TenantModel
+from mirix.text import MAX_DEPTH
 from skills.content import (
     MAX_DESCRIPTION_CHARS,
     MAX_EXAMPLES,
@@ -52,6 +53,13 @@ class SkillContent(models.Model):
         abstract = True
 
 
+READABLE = (
+    f'!exists($.**{{{MAX_DEPTH}}} ? (@.type() == "array" || @.type() == "object"))'
+    ' && !exists($.** ? (@.type() == "number" && (@ >= 1e4300 || @ <= -1e4300)))'
+)
+"""The JSON path predicate of what Python can read: not too deep, no whole number of over 4,300 digits."""
+
+
 def of_json(field: str, path: str, name: str) -> models.CheckConstraint:
     """Return the constraint that the JSON path predicate `path` holds of a JSON field."""
     matches = Func(F(field), Value(path), function="jsonb_path_match", output_field=models.BooleanField())
@@ -63,15 +71,15 @@ def of_content(prefix: str) -> list[models.CheckConstraint]:
 
     Of texts it holds no bound: a migrated one may be longer than what is written today.
     """
-    a_list = '$.type() == "array" && $.size() <= {}'
+    a_list = f'strict $.type() == "array" && $.size() <= %d && {READABLE}'
     return [
         models.CheckConstraint(condition=Q(name__regex=NAME_PATTERN), name=f"{prefix}_name_slug"),
         models.CheckConstraint(
             condition=Q(entry_type__in=EntryType.values), name=f"{prefix}_entry_type_valid"
         ),
-        of_json("triggers", a_list.format(MAX_TRIGGERS), f"{prefix}_triggers_list"),
-        of_json("examples", a_list.format(MAX_EXAMPLES), f"{prefix}_examples_list"),
-        of_json("filter_tags", '$.type() == "object"', f"{prefix}_filter_tags_object"),
+        of_json("triggers", a_list % MAX_TRIGGERS, f"{prefix}_triggers_list"),
+        of_json("examples", a_list % MAX_EXAMPLES, f"{prefix}_examples_list"),
+        of_json("filter_tags", f'strict $.type() == "object" && {READABLE}', f"{prefix}_filter_tags_object"),
     ]
 
 

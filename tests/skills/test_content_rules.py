@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from skills.models import Skill, SkillRevision
 from tests.factories import make_skill
@@ -50,11 +52,23 @@ def test_the_database_refuses(owner, model, rule, change):
         model.objects.for_owner(owner).update(**change)
 
 
+@pytest.mark.parametrize("odd", ["[" * 100 + "]" * 100, '{"a":' * 100 + "1" + "}" * 100, "9" * 4_301])
+@pytest.mark.parametrize("column", ["triggers", "examples", "filter_tags"])
+@pytest.mark.parametrize("model", [Skill, SkillRevision])
+def test_the_database_refuses_what_python_could_not_read(owner, model, column, odd):
+    make_skill(owner)
+    value = f'{{"a": {odd}}}' if column == "filter_tags" else f"[{odd}]"
+    update = f"UPDATE {model._meta.db_table} SET {column} = %s"
+
+    with pytest.raises(IntegrityError, match=column), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(update, [value])
+
+
 def test_the_database_holds_the_most_of_everything(owner):
     make_skill(owner)
     most = {
         "triggers": ["pay"] * 50,
-        "examples": [[]] * 50,
+        "examples": [json.loads("[" * 99 + "]" * 99), 10**4_299, *[[]] * 48],
         "instructions": "i" * 65_537,
         "version": "1.2.3-rc.1+build",
     }

@@ -63,6 +63,8 @@ def stored() -> list[str]:
 
 
 DEEP = f"[{'1, ' * 50}{'[' * 3_000}{']' * 3_000}]"
+FEW_DEEP = f"{'[' * 600}{']' * 600}"
+HUGE = "7" * 5_000
 MANY = [f"pay {number}" for number in range(53)]
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"triggers": json.dumps(MANY)}, {
@@ -90,6 +92,13 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"version": ""}, {"version": "0.1.0"}),
     ({"version": "1.2.3\n"}, {"version": "0.1.0"}),
     ({"triggers": DEEP}, {"triggers": [], "instructions": f"1. Ask.\n\n## More triggers\n\n1. {DEEP}"}),
+    ({"examples": FEW_DEEP}, {"examples": [{"example": FEW_DEEP}]}),
+    ({"triggers": FEW_DEEP}, {
+        "triggers": [],
+        "instructions": f"1. Ask.\n\n## More triggers\n\n1. {FEW_DEEP}",
+    }),
+    ({"filter_tags": f'{{"a": {FEW_DEEP}}}'}, {"filter_tags": {}}),
+    ({"examples": f"[{HUGE}]"}, {"examples": [{"example": f"[{HUGE}]"}]}),
     ({"triggers": "{}", "examples": "null", "filter_tags": "[]", "version": "2"}, {
         "triggers": [], "examples": [], "filter_tags": {}, "version": "0.1.0",
     }),
