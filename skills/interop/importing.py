@@ -18,7 +18,7 @@ from skills.interop.frontmatter import Unreadable
 from skills.interop.skill_md import ReadFile, cleaned, parse
 from skills.interop.sources import Found
 from skills.models import AuthorKind, RevisionAction, RevisionState, Skill, SkillRevision
-from skills.review.errors import ReviewError
+from skills.review.errors import ProposalConflict, ReviewError
 from skills.review.proposals import propose
 from skills.review.validation import content_errors
 
@@ -108,8 +108,12 @@ def _import(
         return outcome
     seen[content.name] = (outcome.file, content.hash)
     try:
-        with transaction.atomic():
-            _propose(owner, read, item, author, outcome)
+        try:
+            with transaction.atomic():
+                _propose(owner, read, item, author, outcome)
+        except ProposalConflict:  # somebody came first, perhaps with the very same: look once more
+            with transaction.atomic():
+                _propose(owner, read, item, author, outcome)
     except ReviewError as error:
         outcome.status, outcome.reason = ImportStatus.REFUSED, str(error)
     return outcome

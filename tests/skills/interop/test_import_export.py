@@ -15,11 +15,13 @@ from skills_ref.validator import validate
 from mirix.tenants.models import Client, EndUser, Organization
 from mirix.tenants.owners import Owner
 from skills.content import Content
+from skills.interop import importing
 from skills.interop.exporting import skill_md, tree
 from skills.interop.importing import import_skills
 from skills.interop.skill_md import parse
 from skills.interop.sources import Found
 from skills.models import ReviewDecision, Skill, SkillRevision
+from skills.review.errors import ProposalConflict
 from skills.review.publishing import approve, reject
 from tests.data import shared
 from tests.factories import make_content, make_organization, make_owner, make_proposal, make_skill
@@ -117,6 +119,33 @@ class TestProposals:
         assert outcome.status == "refused"
         assert outcome.reason.endswith("We never pay.")
         assert other.status == "new"
+
+    @pytest.mark.parametrize(
+        ("theirs", "conflicts", "status", "reason"),
+        [
+            (text_of(), 1, "unchanged", "{} says the same and waits."),
+            (text_of(body="1. Theirs."), 1, "new", ""),
+            (text_of(), 2, "refused", "Another came first."),
+        ],
+    )
+    def test_where_another_import_came_first_what_waits_is_looked_at_again(
+        self, owner, monkeypatch, theirs, conflicts, status, reason
+    ):
+        bring(owner, theirs)
+        waiting = SkillRevision.objects.get()
+        really, left = importing._propose, [None] * conflicts
+
+        def late(*args: Any) -> None:
+            if left:
+                left.pop()
+                raise ProposalConflict("Another came first.")
+            really(*args)
+
+        monkeypatch.setattr(importing, "_propose", late)
+        [outcome] = bring(owner, text_of())
+
+        assert (outcome.status, outcome.reason) == (status, reason.format(waiting.pk))
+        assert SkillRevision.objects.filter(state="proposed").count() == 1
 
     def test_one_name_twice_in_an_import(self, owner):
         outcomes = bring(owner, text_of(), text_of(), text_of(body="Other."))
