@@ -25,8 +25,9 @@ from mirix.commands import DataCommand, MigrationsRequired
 from tests.mirix.served import Served
 from tests.mirix.states import LAST_TWO, State, wait_until
 
-# migrate is the remedy, quickstart calls it, and worker hands on to the guarded command of Procrastinate.
-UNGUARDED = {"migrate", "quickstart", "worker"}
+# migrate is the remedy, quickstart calls it, and worker hands on to the guarded command of Procrastinate;
+# dbshell may be needed before.
+UNGUARDED = {"dbshell", "migrate", "quickstart", "worker"}
 
 
 class Greet(DataCommand):
@@ -103,6 +104,18 @@ class TestDatabaseOfTheOriginal:
     def test_is_not_any_other(self, visible, tables: list[str]):
         visible(*tables)
         refuse_original(connection)
+
+    def test_is_not_opened_by_a_shell(self, db, monkeypatch):
+        def refuse() -> None:
+            raise OriginalDatabaseError("acme")
+
+        opened: list[Any] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(connection, "ensure_connection", refuse)
+            patch.setattr(connection.client, "runshell", opened.append)
+            with pytest.raises(OriginalDatabaseError):
+                call_command("dbshell")
+        assert opened == []
 
 
 class TestCommands:
@@ -221,6 +234,7 @@ class TestProcesses:
             ["migrate"],
             ["quickstart", "--no-serve"],
             ["flush", "--no-input"],
+            ["dbshell", "--", "-c", "DROP TABLE agents"],
             ["worker"],
             ["procrastinate", "worker"],
             ["serve", "--port", "0"],
