@@ -8,6 +8,7 @@ them:
 
 from __future__ import annotations
 
+import ast
 import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,8 @@ MAX_NAME_CHARS = 256
 MAX_CALLS_CHARS = 65_536
 CALL_OVERHEAD_CHARS = 32
 MAX_UNNAMED_CALLS = 128
+MAX_LITERAL_CHARS = 65_536
+NAMES = ("name", "tool_name", "toolName", "function")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,7 +50,7 @@ def make_call(*, id: Any = "", name: Any = "", arguments: Any = None) -> Call:  
         arguments, text = {}, ""
     elif isinstance(arguments, str):
         text = scrub(arguments)
-        arguments = _parsed(text)
+        arguments = parsed(text)
     else:
         arguments = plain(arguments)
         text = json.dumps(arguments, ensure_ascii=False)
@@ -61,13 +64,28 @@ def label(value: Any) -> str:
     return str(value) if type(value) is int and abs(value) < 10**MAX_NAME_CHARS else ""
 
 
-def _parsed(text: str) -> Any:
-    """Return the object or list that `text` holds as JSON, cleaned; else `text` itself."""
+def name_of(call: dict[str, Any]) -> Any:
+    """Return the name of a call's tool, under whichever of the names for it."""
+    return next((call[key] for key in NAMES if isinstance(call.get(key), str | int) and call[key]), "")
+
+
+def parsed(text: str, *, may_be_python: bool = False) -> Any:
+    """Return the object or list that `text` holds as JSON, cleaned; else `text` itself.
+
+    Some models write Python's literals instead, with single quotes and `True`.
+    """
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        value = _literal(text) if may_be_python and len(text) <= MAX_LITERAL_CHARS else None
     return clean_json(value) if isinstance(value, dict | list) else text
+
+
+def _literal(text: str) -> Any:
+    try:
+        return json.loads(json.dumps(ast.literal_eval(text.strip())))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None
 
 
 def as_data(calls: Iterable[Call]) -> tuple[list[dict[str, Any]], bool]:

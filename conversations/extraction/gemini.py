@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from conversations.extraction.anthropic import left_out
-from conversations.extraction.calls import make_call
+from conversations.extraction.calls import make_call, name_of
 from conversations.extraction.content import as_json, is_tool_answer, json_type, media
-from conversations.extraction.errors import reports_error
+from conversations.extraction.errors import reports_error, truth
 from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
 
@@ -66,7 +66,7 @@ def _inside(part: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 def _call(part: dict[str, Any], reading: Reading, _role: Role) -> None:
     call = _inside(part, "functionCall", "function_call", "toolCall", "tool_call")
-    name = call.get("name") or _tool_type(call)
+    name = name_of(call) or _tool_type(call)
     reading.call(make_call(id=call.get("id"), name=name, arguments=call.get("args", call.get("arguments"))))
 
 
@@ -84,6 +84,20 @@ def _response(part: dict[str, Any], reading: Reading, _role: Role) -> None:
     )
     for extra in answer["parts"] if isinstance(answer.get("parts"), list) else ():
         reading.content("user", extra)
+
+
+def _haystack_result(part: dict[str, Any], reading: Reading, _role: Role) -> None:
+    """Read a result as Haystack has it, with the call that it answers."""
+    answer = _inside(part, "tool_call_result")
+    call = _inside(answer, "origin")
+    reading.result(
+        answer.get("result"),
+        name=name_of(call),
+        call_id=call.get("id"),
+        is_error=truth(answer.get("error")),
+        holder=answer,
+        read=("result", "error"),
+    )
 
 
 def _tool_type(call: dict[str, Any]) -> Any:
@@ -132,6 +146,7 @@ FAMILY = Family(
         **dict.fromkeys(
             ("functionResponse", "function_response", "toolResponse", "tool_response"), _response
         ),
+        "tool_call_result": _haystack_result,
         **dict.fromkeys(("executableCode", "executable_code"), _code),
         **dict.fromkeys(("codeExecutionResult", "code_execution_result"), _code_result),
         **dict.fromkeys(("inlineData", "inline_data", "fileData", "file_data"), _file),

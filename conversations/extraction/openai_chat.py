@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conversations.extraction.calls import Call, label, make_call
+from conversations.extraction.calls import Call, label, make_call, name_of, parsed
 from conversations.extraction.content import json_type
 from conversations.extraction.errors import reports_error, truth
 from conversations.extraction.reading import Family, Reading
@@ -39,7 +39,7 @@ ASIDE = frozenset(
     }
 )
 RESULT_TYPES = ("tool_result", "tool-result", "tool-error", "tool-approval-response", "function_call_output")
-RESULT_KEYS = ("toolResult", "functionResponse", "function_response")
+RESULT_KEYS = ("toolResult", "tool_call_result", "functionResponse", "function_response")
 
 
 def matches(message: dict[str, Any]) -> bool:
@@ -181,9 +181,10 @@ def read_calls(message: dict[str, Any]) -> list[Call]:
     """Return the calls that a message makes, in order; `function_call` is the older form of one."""
     more = message.get("additional_kwargs")
     raw = message.get("tool_calls") or (more.get("tool_calls") if isinstance(more, dict) else None)
+    raw = parsed(raw, may_be_python=True) if isinstance(raw, str) else raw
     calls = [_read_call(item) for item in (raw if isinstance(raw, list) else [raw]) if item]
     if older := message.get("function_call"):
-        call = _read_call(older)
+        call = _read_call(parsed(older, may_be_python=True) if isinstance(older, str) else older)
         known = {(other.name, other.text) for other in calls}
         if (call.name or call.text) and (
             call.name,
@@ -200,7 +201,7 @@ def _read_call(raw: Any) -> Call:
     arguments = next(
         (inner[key] for key in ("arguments", "input", "args", "parameters") if key in inner), None
     )
-    return make_call(id=raw.get("id"), name=inner.get("name"), arguments=arguments)
+    return make_call(id=raw.get("id"), name=name_of(inner), arguments=arguments)
 
 
 FAMILY = Family(name="openai_chat", matches=matches, read=read)

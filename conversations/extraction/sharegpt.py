@@ -6,11 +6,11 @@ with the result in `<tool_response>…</tool_response>`.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
-from conversations.extraction.calls import make_call
+from conversations.extraction.calls import make_call, name_of, parsed
+from conversations.extraction.content import as_text
 from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
 
@@ -23,7 +23,8 @@ SPEECH: dict[str, Role] = {
 CALLS = ("function_call", "function-call", "tool_call", "tool_calls")
 RESULTS = ("observation", "tool", "function", "function_response", "function-response", "tool_response")
 VALUES = ("value", "content", "text")
-CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+CALL = re.compile(r"<tool_call>\s*((?:(?!<tool_call>).)*?)\s*</tool_call>", re.DOTALL)
+NAME = re.compile(r"""["']name["']\s*:\s*["']([^"']+)["']|<function=([^>\s]+)>""")
 RESPONSE = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
 ARGUMENTS = ("arguments", "parameters", "args", "input")
 
@@ -53,10 +54,17 @@ def read(message: dict[str, Any], reading: Reading) -> None:
 
 
 def _read_speech(text: str, reading: Reading, role: Role) -> None:
-    calls = CALL.findall(text) if role == "assistant" else []
-    reading.say(role, CALL.sub("", text).strip() if calls else text)
-    for call in calls:
-        _read_calls(call, reading)
+    calls = [found for found in CALL.finditer(text) if _is_call(found[1])] if role == "assistant" else []
+    edges = [0, *(edge for found in calls for edge in found.span()), len(text)]
+    said = "".join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
+    reading.say(role, said.strip() if calls else text)
+    for found in calls:
+        _read_calls(found[1], reading)
+
+
+def _is_call(text: str) -> bool:
+    """Return whether a tagged text is data; else somebody writes about the tags."""
+    return text.startswith(("{", "[", "<function="))
 
 
 def _read_calls(value: Any, reading: Reading) -> None:
@@ -65,18 +73,23 @@ def _read_calls(value: Any, reading: Reading) -> None:
     for item in data if isinstance(data, list) else [data]:
         inner = item.get("function", item) if isinstance(item, dict) else item
         if not isinstance(inner, dict):
-            reading.call(make_call(arguments=inner))
+            named = NAME.search(inner) if isinstance(inner, str) else None
+            reading.call(make_call(name=(named[1] or named[2]) if named else "", arguments=inner))
             continue
         arguments = next((inner[name] for name in ARGUMENTS if name in inner), None)
-        reading.call(make_call(id=item.get("id"), name=inner.get("name"), arguments=arguments))
+        reading.call(make_call(id=item.get("id"), name=name_of(inner), arguments=arguments))
 
 
 def _read_results(value: Any, reading: Reading, name: Any) -> None:
-    tagged = RESPONSE.findall(value) if isinstance(value, str) else []
-    for response in tagged:
-        data = _data(response)
-        is_named = isinstance(data, dict) and isinstance(data.get("name"), str) and "content" in data
-        if is_named:
+    tagged = list(RESPONSE.finditer(value)) if isinstance(value, str) else []
+    for number, found in enumerate(tagged):
+        response, data = found[1], _data(found[1])
+        if around := _around(value, tagged, number):
+            response = f"{response}\n{around}"
+            data = (
+                data | {"content": f"{as_text(data['content']).text}\n{around}"} if _is_answer(data) else data
+            )
+        if _is_answer(data):
             reading.result(data["content"], name=data["name"], call_id=data.get("tool_call_id"))
         else:
             reading.result(response, name=name)
@@ -84,13 +97,19 @@ def _read_results(value: Any, reading: Reading, name: Any) -> None:
         reading.result(value, name=name)
 
 
+def _is_answer(data: Any) -> bool:
+    return isinstance(data, dict) and isinstance(data.get("name"), str) and "content" in data
+
+
+def _around(text: str, tagged: list[re.Match[str]], number: int) -> str:
+    """Return what stands behind a tagged response, up to the next; with the first, also what is before."""
+    before = text[: tagged[0].start()].strip() if number == 0 else ""
+    end = tagged[number + 1].start() if number + 1 < len(tagged) else len(text)
+    return "\n".join(part for part in (before, text[tagged[number].end() : end].strip()) if part)
+
+
 def _data(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+    return parsed(value, may_be_python=True) if isinstance(value, str) else value
 
 
 FAMILY = Family(

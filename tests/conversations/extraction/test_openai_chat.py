@@ -382,6 +382,30 @@ class TestNothingReadableIsLost:
         both = {"role": "assistant", "tool_calls": [call("f", "{}", "a")], "function_call": older}
         assert [made["name"] for made in only(both).tool_calls] == ["f"]
 
+    @pytest.mark.parametrize(
+        "calls",
+        [
+            '[{"id": "c", "function": {"name": "f", "arguments": "{}"}}]',
+            "{'id': 'c', 'name': 'f', 'arguments': {}}",
+            [{"id": "c", "tool_name": "f", "arguments": {}}],
+            [{"id": "c", "function": "f", "arguments": {}}],
+        ],
+    )
+    def test_calls_as_text_and_under_other_names_keep_their_tool(self, calls):
+        turn = only({"role": "assistant", "content": "", "tool_calls": calls})
+        assert turn.tool_calls == [{"id": "c", "name": "f", "arguments": {}}]
+
+    def test_calls_and_results_of_haystack(self):
+        origin = {"id": "x", "tool_name": "f", "arguments": {"a": 1}}
+        results = [
+            {"result": "boom", "origin": origin, "error": True},
+            {"result": "3", "origin": origin, "error": False},
+        ]
+        assert told(
+            {"role": "assistant", "content": [{"tool_call": origin}]},
+            *({"role": "tool", "content": [{"tool_call_result": result}]} for result in results),
+        ) == [("assistant", '[call f] {"a": 1}'), ("error", "[f] boom"), ("tool", "[f] 3")]
+
     def test_two_calls_that_are_alike_are_two(self):
         turn = only({"role": "assistant", "tool_calls": [call("f", "{}", "a"), call("f", "{}", "b")]})
         assert [made["id"] for made in turn.tool_calls] == ["a", "b"]

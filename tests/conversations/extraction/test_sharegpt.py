@@ -66,6 +66,32 @@ def test_calls_and_results_in_tags():
     assert [turn.is_error for turn in turns] == [False, False]
 
 
+def test_text_around_responses_stays_with_them():
+    call = {"from": "function_call", "value": '{"name": "add", "arguments": {}}'}
+    text = "before <tool_response>\nx\n</tool_response> after"
+    assert only({"from": "tool", "value": text}, call).content == "[add] x\nbefore\nafter"
+    named = '<tool_response>{"name": "f", "content": {"a": 1}}</tool_response> after'
+    assert only({"from": "tool", "value": named}).content == '[f] {"a": 1}\nafter'
+
+
+def test_who_writes_about_the_tags_calls_nothing():
+    text = "I use <tool_call> tags, as in <tool_call>foo</tool_call>, in prose"
+    turn = only({"from": "gpt", "value": text})
+    assert (turn.content, turn.tool_calls) == (text, [])
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments"),
+    [
+        ("{'name': 'f', 'arguments': {'a': True, 'b': None}}", {"a": True, "b": None}),
+        ('{"name": "f", "arguments": {"a": }', '{"name": "f", "arguments": {"a": }'),
+    ],
+)
+def test_a_call_in_pythons_words_or_cut_keeps_its_name(body, arguments):
+    turn = only({"from": "gpt", "value": f"Go. <tool_call>{body}</tool_call>"})
+    assert turn.tool_calls == [{"id": "", "name": "f", "arguments": arguments}]
+
+
 def test_whom_nobody_knows():
     extraction = extract([{"from": "judge", "value": "ten points"}])
     assert extraction.skipped[0].unreadable
