@@ -18,7 +18,9 @@ REASONING_TYPES = frozenset(
 )
 MAX_KIND_CHARS = 64
 MARKER_START, MARKER_END = "[unknown content part “", "”, left out]"
-THOUGHT = re.compile(r"\s*<(?P<tag>think|thinking)>")
+THOUGHT = re.compile(r"\s*(?P<open>[<\[])(?P<tag>think|thinking|reasoning|THINK)[>\]]")
+UNOPENED = re.compile(r"(?:(?<=\n)|(?<=[^\s`\"'(]))</think>(?![`\"'.,;:)?!])")
+"""The end of thoughts that a template began in the prompt; not as prose names it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,10 +158,21 @@ def without_thoughts(text: str) -> str:
     """Return what a model said after the thoughts that it began with, `<think>…</think>`."""
     start = 0
     while found := THOUGHT.match(text, start):
-        closing = f"</{found['tag']}>"
-        end = text.find(closing, found.end())
-        start = len(text) if end < 0 else end + len(closing)
+        start = _end_of_thought(text, found)
+    if not start and "</think>" in text and (ended := UNOPENED.search(text)):
+        start = ended.end() if "<think>" not in text[: ended.start()] else 0
     return text[start:].lstrip() if start else text
+
+
+def _end_of_thought(text: str, found: re.Match[str]) -> int:
+    """Return where a thought ends, with those inside of it; the end of the text where it is cut."""
+    left, right = ("<", ">") if found["open"] == "<" else ("[", "]")
+    opening, closing = f"{left}{found['tag']}{right}", f"{left}/{found['tag']}{right}"
+    end = text.find(closing, found.end())
+    inside = text.find(opening, found.end())
+    while end >= 0 and 0 <= inside < end and (outer := text.find(closing, end + len(closing))) >= 0:
+        end, inside = outer, text.find(opening, inside + len(opening))
+    return len(text) if end < 0 else end + len(closing)
 
 
 def json_type(value: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from conversations.extraction.calls import Call, label, make_call, name_of, parsed
-from conversations.extraction.content import json_type
+from conversations.extraction.content import NAME_KEYS, PARTS, json_type, media
 from conversations.extraction.errors import reports_error, truth
 from conversations.extraction.reading import Family, Reading
 from conversations.extraction.types import Role
@@ -80,10 +80,27 @@ def _read_speech(message: dict[str, Any], reading: Reading, role: Role) -> None:
         reading.say(role, text)
     if isinstance(message.get("images"), list):
         reading.content(role, message["images"])
+    if isinstance(message.get("attachments"), list):
+        for attachment in message["attachments"]:
+            _read_attachment(attachment, reading, role)
     for call in [call for call in read_calls(message) if not reading.has_call(call)]:
         reading.call(call)
     if not reading.has_anything and not any(field in message for field in CONTENT_FIELDS):
         _report_strangers(message, reading)
+
+
+def _read_attachment(attachment: Any, reading: Reading, role: Role) -> None:
+    """Read what is attached: its text under its name, else what stands for it."""
+    if not isinstance(attachment, dict):
+        reading.content(role, attachment)
+        return
+    text = _first(attachment, ("content", "text"))
+    if isinstance(text, str) and text.strip():
+        reading.say(role, f"{media('file')({'name': _first(attachment, NAME_KEYS)})}\n{text}")
+    elif isinstance(attachment.get("type"), str) and attachment["type"] in PARTS:
+        reading.content(role, attachment)
+    else:
+        reading.say(role, media("file", "url", "data", "file")(attachment))
 
 
 def _first(message: dict[str, Any], fields: tuple[str, ...]) -> Any:

@@ -406,6 +406,37 @@ class TestNothingReadableIsLost:
             *({"role": "tool", "content": [{"tool_call_result": result}]} for result in results),
         ) == [("assistant", '[call f] {"a": 1}'), ("error", "[f] boom"), ("tool", "[f] 3")]
 
+    @pytest.mark.parametrize(
+        ("attachment", "content"),
+        [
+            ({"name": "a.txt", "content": "readable"}, "[file: a.txt]\nreadable"),
+            ({"text": "readable"}, "[file]\nreadable"),
+            ({"name": "b.pdf", "url": "https://e.org/b.pdf"}, "[file: b.pdf, https://e.org/b.pdf]"),
+            ({"type": "image_url", "image_url": "https://e.org/c.png"}, "[image: https://e.org/c.png]"),
+        ],
+    )
+    def test_what_is_attached_is_read(self, attachment, content):
+        message = {"role": "user", "content": "", "attachments": [attachment]}
+        assert only(message).content == content
+        assert only(message | {"content": "hi"}).content == f"hi\n{content}"
+
+    @pytest.mark.parametrize(
+        "thought",
+        [
+            "abc</think>",
+            "abc\n</think>\n\n",
+            "[THINK]abc[/THINK]",
+            "<reasoning>abc</reasoning>",
+            "<think>a<think>b</think>c</think>",
+        ],
+    )
+    def test_thoughts_of_every_template_are_left_out(self, thought):
+        assert only({"role": "assistant", "content": f"{thought}answer"}).content == "answer"
+
+    @pytest.mark.parametrize("text", ["End with `</think>` always", "A <think>tag</think>s", "[THINKER] x"])
+    def test_what_is_said_about_thoughts_stays(self, text):
+        assert only({"role": "assistant", "content": text}).content == text
+
     def test_two_calls_that_are_alike_are_two(self):
         turn = only({"role": "assistant", "tool_calls": [call("f", "{}", "a"), call("f", "{}", "b")]})
         assert [made["id"] for made in turn.tool_calls] == ["a", "b"]
