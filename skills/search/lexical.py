@@ -42,21 +42,25 @@ RERANKED = 100
 STOP_IDF = 1.0
 
 # The names in these come from the models and the constants above; every value is a parameter. The postings
-# are read in an order that no statistics can mislead: term by term, each from its place in one index, then
-# the stop words of each of the best.
+# are read in an order that no statistics can mislead (hence MATERIALIZED and OFFSET 0): term by term, each
+# from its place in one index, then the stop words of each of the best.
 STATEMENT = """
 WITH corpus AS MATERIALIZED (
     SELECT count(*)::float8 AS skills, {slopes}
     FROM {documents} WHERE {scope}
-), score AS MATERIALIZED (
-    SELECT document_id, {scores}
+), asked AS MATERIALIZED (
+    SELECT term, {worths_of_term}
     FROM corpus
     CROSS JOIN unnest(%s::text[], %s::float8[]) AS asked (term, weight)
     CROSS JOIN LATERAL (
         SELECT {worths} FROM {postings} WHERE {scope} AND term = asked.term
     ) AS of_term
+), score AS MATERIALIZED (
+    SELECT document_id, {scores}
+    FROM corpus
+    CROSS JOIN asked
     CROSS JOIN LATERAL (
-        SELECT document_id, {frequencies} FROM {postings} WHERE {scope} AND term = asked.term
+        SELECT document_id, {frequencies} FROM {postings} WHERE {scope} AND term = asked.term OFFSET 0
     ) AS posting
     WHERE {eligible}
     GROUP BY document_id
@@ -131,6 +135,7 @@ def rank(
             f" AS {field}_frequency"
             for field, weight in FIELD_WEIGHTS.items()
         ),
+        worths_of_term=", ".join(f"worth_{number}" for number in range(1, len(lanes) + 1)),
         worths=", ".join(_worth(number, lane) for number, lane in enumerate(lanes, start=1)),
         # Rounded to single precision: the order in which a plan adds up must not decide between equals.
         scores=", ".join(

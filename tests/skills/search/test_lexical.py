@@ -4,6 +4,8 @@ from math import log
 from random import Random
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from mirix.text import slugify
 from skills.models import Skill
@@ -115,6 +117,25 @@ def test_lanes_of_one_statement_equal_lanes_asked_for_alone(owner, django_assert
     ]
     assert both.lanes == [ranking.lanes[0] for ranking in alone]
     assert (both.total, len(both.lanes[1])) == (3, 2)
+
+
+def test_postings_are_read_once_a_term_also_where_the_planner_knows_nothing(owner):
+    publish(owner, [{"name": f"card-{number}", "description": "the seat"} for number in range(300)])
+    with CaptureQueriesContext(connection) as captured:
+        rank(organization=owner.organization, owner=owner, query="the card seat", lanes=[ALL], depth=10)
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {captured[0]['sql']}")
+        ((plan,),) = cursor.fetchall()
+    reads = [
+        node for node in _nodes(plan[0]["Plan"]) if node.get("Index Name") == "posting_organization_term"
+    ]
+    assert [node["Actual Loops"] for node in reads] == [2, 2]
+
+
+def _nodes(node):
+    yield node
+    for child in node.get("Plans", []):
+        yield from _nodes(child)
 
 
 def test_depth_cuts_the_list_and_not_the_total(owner):
