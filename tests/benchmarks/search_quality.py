@@ -137,7 +137,7 @@ def content_of(document_id: str, document: Document, names: Names) -> Content:
 
 
 def _letters(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text).casefold()
+    return re.sub(r"[^\w+#]|_", "", text).casefold()
 
 
 def _asked(query: str) -> str:
