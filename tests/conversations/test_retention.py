@@ -24,7 +24,7 @@ from conversations.selectors import dead_sessions_of, distillable, failed_intake
 from mirix.tenants.models import OrganizationSettings
 from mirix.tenants.owners import Owner
 from tests.conversations.turns import BYE, HELLO, HI, contents
-from tests.factories import make_client, make_owner
+from tests.factories import make_client, make_intake, make_owner
 
 pytestmark = pytest.mark.django_db
 
@@ -510,10 +510,13 @@ def snapshot(owner: Owner) -> tuple[list[Any], ...]:
         (pruning._empty_sessions, "emptied_at", "session_emptied"),
     ],
 )
-def test_what_is_due_is_found_by_an_index(owner, rows, order, index):
+def test_what_is_due_is_found_by_an_index(owner, stranger, rows, order, index):
     """Of tables as small as a test's the planner reads all; told not to, it must have another way."""
     scope = Scope(organization=owner.organization, now=START)
+    for _ in range(100):  # so that the planner has a reason to ask for the organization
+        make_intake(stranger)
     with connection.cursor() as cursor:
+        cursor.execute("ANALYZE conversations_intakerecord")
         cursor.execute(
             "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off"
         )
