@@ -37,7 +37,12 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
                 proposals,
                 _item("Skills", "school", "skills_skill"),
                 _item("Experiences", "lightbulb", "skills_skillexperience"),
-                _item("Searches", "manage_search", "skills_searchevent"),
+                _item("Searches", "manage_search", "skills_searchevent") | {"active": _is_log},
+                {
+                    "title": "Try a search",
+                    "icon": "search",
+                    "link": reverse("admin:skills_searchevent_try"),
+                },
             ],
         },
         {
@@ -81,6 +86,12 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
             }
         )
     return groups
+
+
+def _is_log(request: HttpRequest) -> bool:
+    """Return whether the page is of the log of searches; the one to try them on has an item of its own."""
+    log, tried = reverse("admin:skills_searchevent_changelist"), reverse("admin:skills_searchevent_try")
+    return request.path.startswith(log) and request.path != tried
 
 
 def _item(title: str, icon: str, model: str) -> dict[str, Any]:

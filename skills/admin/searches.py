@@ -8,9 +8,10 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from mirix.admin_base import OrganizationFilter, PageAdmin, display
+from mirix.admin_base import OrganizationFilter, display
 from mirix.templatetags.mirix_admin import ago, coded
 from mirix.text import clean_text, shorten
+from skills.admin.searching import SearchingAdmin
 from skills.models import SearchEvent, Skill
 from skills.search.service import METHODS
 
@@ -53,7 +54,7 @@ class MethodFilter(admin.SimpleListFilter):
 
 
 @admin.register(SearchEvent)
-class SearchEventAdmin(PageAdmin):
+class SearchEventAdmin(SearchingAdmin):
     """The log of searches."""
 
     page_template = "admin/skills/searchevent/page.html"
@@ -66,7 +67,9 @@ class SearchEventAdmin(PageAdmin):
     sortable_by = ("when",)
     ordering = ("-created_at", "id")
     empty_title = "No search yet"
-    empty_text = "Each search over the API leaves a row here, for as long as the log is kept."
+    empty_text = (
+        "Each search over the API, and each that is tried here, leaves a row for as long as the log is kept."
+    )
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str

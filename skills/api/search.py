@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -28,9 +27,9 @@ from skills.api.search_query import (
     asked_by,
 )
 from skills.models import AnswerView, SearchSource
-from skills.search.budget import estimate_tokens, fitting
 from skills.search.log import log_search
 from skills.search.service import Hit, SearchResult, search
+from skills.search.shown import Shown, within_budget
 
 NOT_IN_CATALOG = ("instructions", "triggers", "examples")
 
@@ -192,7 +191,7 @@ def _search(
         similarity_threshold=asked.get("similarity_threshold"),
     )
     seconds = perf_counter() - began
-    shown = _shown(asked, result)
+    shown = within_budget(result.hits, budget=asked.get("token_budget"), view=asked["view"])
     response = Response(_answer(asked, result, shown, row) | (whose or {}))
     log = partial(
         log_search,
@@ -224,35 +223,6 @@ def _nothing(
         message = f"No {asked['memory_type']} memory is held here, only procedural memory."
     nothing = SearchResult(hits=[], method=method, total_count=0)
     return Response(_answer(asked, nothing, Shown(hits=[], message=message), row) | (whose or {}))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """What of a result an answer shows."""
-
-    hits: list[Hit]
-    message: str = ""
-
-
-def _shown(asked: dict[str, Any], result: SearchResult) -> Shown:
-    """Return the rows that fit into the budget, from the first on, and what is to be said."""
-    budget, hits = asked.get("token_budget"), result.hits
-    if budget is None or not hits:
-        return Shown(hits=hits)
-    costs = [estimate_tokens(*_budgeted(hit, asked["view"])) for hit in hits]
-    if (count := fitting(costs, budget)) == len(hits):
-        return Shown(hits=hits)
-    if count:
-        return Shown(
-            hits=hits[:count], message=f"The token_budget of {budget} holds {count} of {len(hits)} rows."
-        )
-    first = f"the first of {len(hits)} takes about {costs[0]}"
-    return Shown(hits=[], message=f"The token_budget of {budget} holds no row; {first}.")
-
-
-def _budgeted(hit: Hit, view: str) -> tuple[str, ...]:
-    texts = (hit.skill.name, hit.skill.description)
-    return texts if view == AnswerView.CATALOG else (*texts, hit.skill.instructions)
 
 
 def _answer(

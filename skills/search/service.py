@@ -67,12 +67,17 @@ class Hit:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """What a search found, best first; `total_count` is how many match before the limit."""
+    """What a search found, best first; `total_count` is how many match before the limit.
+
+    `lanes` are the lists that the hits come from, as (skill id, the lane's score), best first; they are there
+    where an explanation was asked for and something was ranked.
+    """
 
     hits: list[Hit]
     method: str
     total_count: int
     degraded: str | None = None
+    lanes: dict[str, list[tuple[str, float]]] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +119,7 @@ def search(
     method = method or settings.MIRIX_SKILL_SEARCH_METHOD
     _validate(method, field, limit)
     query = clean_text(query).strip()
-    skills = _findable(organization, owner)
+    skills = findable(organization, owner)
     tagged = skills.filter(tag_condition(filter_tags)) if filter_tags else skills
     if not query or method == "string_match" or field == "entry_type":
         matching = containing(tagged, query, field) if query else tagged
@@ -138,7 +143,13 @@ def search(
     hits = [Hit(skill=rows[skill_id], score=score) for skill_id, score in best[:limit] if skill_id in rows]
     if explain:
         hits = _explained(organization, query, hits, found.lanes)
-    return SearchResult(hits=hits, method=method, total_count=total, degraded=found.degraded)
+    return SearchResult(
+        hits=hits,
+        method=method,
+        total_count=total,
+        degraded=found.degraded,
+        lanes=found.lanes if explain else {},
+    )
 
 
 def _kept_or_found(asked: Asked, filter_tags: Mapping[str, Any] | None) -> Found:
@@ -237,7 +248,8 @@ def _validate(method: str, field: str, limit: int) -> None:
         raise ValidationError(errors)
 
 
-def _findable(organization: Organization, owner: Owner | None) -> QuerySet[Skill]:
+def findable(organization: Organization, owner: Owner | None) -> QuerySet[Skill]:
+    """Return what a search may answer with: active skills of the owner, or of all in the organization."""
     skills = Skill.objects.for_owner(owner) if owner else Skill.objects.for_organization(organization)
     return skills.filter(status=SkillStatus.ACTIVE)
 

@@ -268,12 +268,19 @@ release
   POST            302     403       400       403       400            400        404
 """
 
+# Whoever reads the log may search.
+TRYING = """
+try
+  GET             302     403       200       200       200            200        200
+  POST            302     403       405       405       405            405        405
+"""
+
 MODELS = {
     "conversations.intakerecord": READ + REPLAY,
     "conversations.session": READ + CLOSING,
     "skills.autodreamrun": READ,
     "skills.distillationattempt": READ,
-    "skills.searchevent": READ,
+    "skills.searchevent": READ + TRYING,
     "skills.skill": READ + TRAVELLING + EDITING_SKILL + HISTORY,
     "skills.skillexperience": READ,
     "skills.skillrevision": READ + DECISIONS + EDITING,

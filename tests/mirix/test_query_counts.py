@@ -15,6 +15,7 @@ from django.contrib import admin
 from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from rest_framework.generics import GenericAPIView
 from rest_framework.test import APIClient
 
@@ -32,6 +33,7 @@ from tests.factories import (
     make_owner,
     make_proposal,
     make_run,
+    make_search,
     make_session,
     make_skill,
     make_superuser,
@@ -60,6 +62,15 @@ ADMIN = {
     "tenants.organization": 7,
 }
 """Opened by a superuser who sees several organizations."""
+
+TRYING = {
+    "": 12,
+    "?query=refund": 11,
+    "?query=refund&user_id=alice": 12,
+    "?query=refund&search_method=string_match": 9,
+    "?query=refund&limit=1": 11,
+}
+"""The page on which searches are tried: its use figures, then searches; the last is the line in the log."""
 
 API = {
     "memory/search": 5,
@@ -190,3 +201,20 @@ def test_a_list_of_the_api_costs_what_it_should(route, owner, api: APIClient):
     twenty, queries = measured(call)
     assert len(call().json()["results"]) == before + 19
     assert (one, twenty) == (API[route], API[route]), queries
+
+
+@pytest.mark.parametrize("asked", TRYING)
+def test_trying_a_search_costs_what_it_should(asked, owner):
+    make_organization("a second one, so that there is a choice")
+    browser: Browser = as_user(make_superuser())
+    whose = f"{'&' if asked else '?'}organization={owner.organization.pk}"
+    call = partial(browser.get, reverse("admin:skills_searchevent_try") + asked + whose)
+    found = []
+    for rows in (1, 19):
+        for _ in range(rows):
+            skill = make_skill(owner, make_content(description="Use when a refund is due."))
+            index_skill(skill)
+            make_search(owner, [skill], degraded="no endpoint")
+        count, queries = measured(call)
+        found.append(count)
+    assert found == [TRYING[asked]] * 2, queries
