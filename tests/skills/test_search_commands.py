@@ -8,8 +8,9 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
 
-from skills.models import Skill, SkillDocument
+from skills.models import Skill, SkillDocument, SkillPosting
 from skills.search.service import DEGRADED
 from tests.factories import make_owner, make_skill
 from tests.skills.search.corpora import publish
@@ -98,3 +99,11 @@ def test_the_index_tells_how_it_stands_and_is_written_anew(owner, stranger, wher
     assert (state["active"], state["missing"], state["outdated"]) == (3, 0, 0)
     assert not SkillDocument.objects.filter(organization=stranger.organization).exists()
     assert run("search_index", "rebuild").splitlines()[0] == "4 skills indexed"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rebuilt_index_is_settled_at_once(where):
+    run("search_index", "rebuild")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = %s", [SkillPosting._meta.db_table])
+        assert cursor.fetchone() == (SkillPosting.objects.count(),)

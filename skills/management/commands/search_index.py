@@ -13,7 +13,7 @@ from mirix.llm.embeddings import EmbeddingFailed, get_endpoint
 from mirix.tenants.commands import OrganizationCommand
 from mirix.tenants.models import Organization
 from skills.search.embedding import embed_missing, space_of
-from skills.search.index import rebuild, status
+from skills.search.index import rebuild, settle, status
 from skills.search.space_index import CannotBuild, SpaceStatus, build, drop_former, space_status
 
 SHOWN = 10
@@ -40,6 +40,7 @@ class Command(OrganizationCommand):
         space = space_of(endpoint) if endpoint else None
         if options["action"] == "rebuild":
             self._rebuild(organization, space)
+            settle()
         elif options["action"] == "build":
             self._build(organization, space)
         state = status(organization)
