@@ -513,8 +513,9 @@ def snapshot(owner: Owner) -> tuple[list[Any], ...]:
 def test_what_is_due_is_found_by_an_index(owner, stranger, rows, order, index):
     """Of tables as small as a test's the planner reads all; told not to, it must have another way."""
     scope = Scope(organization=owner.organization, now=START)
-    for _ in range(100):  # so that the planner has a reason to ask for the organization
+    for _ in range(100):  # of another, all of them due: so the planner has a reason to ask for the owner's
         make_intake(stranger)
+    IntakeRecord.objects.update(created_at=START - timedelta(days=4_000))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE conversations_intakerecord")
         cursor.execute(
