@@ -60,7 +60,8 @@ def fingerprint() -> str:
         for model in (SkillDocument, SkillEmbedding, SkillPosting)
         for field in model._meta.concrete_fields
     ]
-    return _digest(FORMAT, columns, lexical.K1, lexical.B, lexical.FIELD_WEIGHTS)
+    formula = (lexical.K1, lexical.B, lexical.STOP_IDF, lexical.RERANKED, lexical.FIELD_WEIGHTS)
+    return _digest(FORMAT, columns, *formula)
 
 
 class SearchCache:

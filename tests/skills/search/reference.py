@@ -11,7 +11,7 @@ from pathlib import Path
 from skills.search.analysis import is_stop_word, query_terms, term_counts
 
 WEIGHTS = {"name": 2.0, "triggers": 1.5, "description": 1.0, "instructions": 0.5}
-K1, B = 1.2, 0.75
+K1, B = 1.0, 0.75
 STOP_IDF, BEST = 1.0, 100
 
 

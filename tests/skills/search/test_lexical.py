@@ -45,13 +45,13 @@ def test_scores_are_bm25_as_computed_by_hand(owner):
     pay = 1.0 * 2 / (0.25 + 0.75 * 3 / (5 / 3))
     refund = 1.0 * 1 / (0.25 + 0.75 * 1 / (5 / 3))
     assert found(owner, "card") == [
-        ("refund", pytest.approx(idf * refund / (1.2 + refund), rel=1e-6)),
-        ("pay", pytest.approx(idf * pay / (1.2 + pay), rel=1e-6)),
+        ("refund", pytest.approx(idf * refund / (1.0 + refund), rel=1e-6)),
+        ("pay", pytest.approx(idf * pay / (1.0 + pay), rel=1e-6)),
     ]
     # One skill has "book", in two fields: 1 of 1 term in the name, 1 of 3 in the triggers, 1 on average.
     book = 2.0 * 1 / (0.25 + 0.75 * 1 / 1) + 1.5 * 1 / (0.25 + 0.75 * 3 / 1)
     assert found(owner, "book") == [
-        ("book", pytest.approx(log(1 + (3 - 1 + 0.5) / (1 + 0.5)) * book / (1.2 + book), rel=1e-6))
+        ("book", pytest.approx(log(1 + (3 - 1 + 0.5) / (1 + 0.5)) * book / (1.0 + book), rel=1e-6))
     ]
 
 
