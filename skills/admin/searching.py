@@ -56,7 +56,7 @@ class SearchForm(ServiceForm):
         required=False,
         label="End user",
         widget=forms.TextInput(attrs={"list": "user-ids", "placeholder": "all users"}),
-        help_text="Your own id of the user; empty: all users.",
+        help_text="By the id that agents send; empty: all users.",
     )
     query = forms.CharField(
         required=False,
@@ -66,7 +66,7 @@ class SearchForm(ServiceForm):
     search_method = forms.ChoiceField(
         required=False,
         label="Method",
-        choices=[("", "the server's choice"), *((method, METHOD_LABELS[method]) for method in METHODS)],
+        choices=[("", "by default"), *((method, METHOD_LABELS[method]) for method in METHODS)],
     )
     search_field = forms.ChoiceField(
         required=False, label="Field", choices=[("", "all fields"), *((field, field) for field in FIELDS)]

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from skills.models import Skill, SkillDocument, SkillPosting
+from skills.search.embedding import embed_missing
 from skills.search.service import DEGRADED
 from tests.factories import make_owner, make_skill
 from tests.skills.search.corpora import publish
@@ -54,10 +55,49 @@ def test_search_explains_ranks_and_terms(where):
     assert run("search", "", *where, "--explain").splitlines()[2].strip() == "not ranked; terms: none"
 
 
+def test_search_shows_each_lane_and_what_the_answer_left_out(where):
+    lines = run("search", "charge the card", *where, "--explain", "--limit", "1").splitlines()
+    assert lines[3] == "lane all: 2 ranked"  # to the limit
+    rank, score, as_, place, name = lines[4].split()
+    assert (rank, as_, place, name) == ("1", "as", "1", "charge-card")
+    assert float(score) > 0
+    assert lines[5] == "lane name_description: 1 ranked"
+    assert lines[7:] == ["lane semantic: could not answer", f"1 of 2 found by hybrid; degraded: {DEGRADED}"]
+
+
+def test_a_lane_names_what_the_budget_left_out(where):
+    words = ["--method", "bm25", "--limit", "2", "--explain", "--token-budget", "10"]
+    lines = run("search", "charge the card", *where, *words).splitlines()
+    assert lines[5].split() == ["2", lines[5].split()[1], "-", "refund"]
+    assert lines[6:] == ["The token_budget of 10 holds 1 of 2 rows.", "1 of 2 found by bm25"]
+    answer = json.loads(run("search", "charge the card", *where, *words, "--json"))
+    assert answer["message"] == "The token_budget of 10 holds 1 of 2 rows."
+    assert [row["returned_as"] for row in answer["lanes"]["all"]] == [1, None]
+
+
+def test_search_takes_a_threshold_for_meaning(owner, endpoint):
+    endpoint.script.embed = lambda text: [0.8, 0.6] if "pay" in text else [1.0, 0.0]
+    publish(owner, [{"name": "card"}, {"name": "payment"}])
+    embed_missing()
+    where = ["--organization", owner.organization.name, "--user", "alice", "--method", "embedding"]
+    assert [line[5:9] for line in run("search", "a card", *where).splitlines()[::2][:2]] == ["card", "paym"]
+    shown = run("search", "a card", *where, "--similarity-threshold", "0.1", "--explain")
+    assert "lane semantic: 1 ranked" in shown
+    assert "payment" not in shown
+
+
 def test_search_answers_in_json(where):
     words = ["--method", "bm25", "--field", "name", "--filter-tags", '{"desk": "eu"}', "--explain", "--json"]
     answer = json.loads(run("search", "card", *where, *words))
     (row,) = answer.pop("results")
+    (ranked,) = answer.pop("lanes").pop("name")
+    assert ranked == {
+        "rank": 1,
+        "id": row["id"],
+        "name": "charge-card",
+        "score": row["score"],
+        "returned_as": 1,
+    }
     assert answer == {"search_method": "bm25", "degraded": None, "count": 1, "total_count": 1}
     assert (row["name"], row["user_id"], row["version"]) == ("charge-card", "alice", "0.1.0")
     assert row["matched_terms"] == ["card"]
@@ -77,6 +117,8 @@ def test_search_without_a_user_covers_the_organization(where):
         (["--organization", "nowhere"], "unknown organization 'nowhere'"),
         (["--user", "nobody"], "unknown user 'nobody'"),
         (["--limit", "0"], "--limit: '0' is not a whole number from 1 to 100"),
+        (["--token-budget", "0"], "--token-budget: '0' is not a whole number"),
+        (["--similarity-threshold", "nan"], "'nan' is not a number above 0, at most 2"),
         (["--filter-tags", "{"], "This is not valid JSON."),
     ],
 )

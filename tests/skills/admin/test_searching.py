@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from mirix.tenants.models import Membership
 from skills.models import SearchEvent
+from skills.search.embedding import embed_missing
 from skills.search.service import DEGRADED
 from tests.factories import make_member, make_organization, make_owner, make_search
 from tests.mirix.admin.test_pages import as_user, page
@@ -89,6 +90,24 @@ def test_it_says_in_plain_words_what_the_answer_lacks(browser, skills):
         "This answer is degraded."
         not in browser.get(TRY, {"query": "card", "search_method": "bm25"}).content.decode()
     )
+
+
+def test_the_semantic_lane_stands_beside_the_others(browser, owner, endpoint):
+    endpoint.script.embed = lambda text: [1.0, 0.0] if "card" in text or "pay" in text else [0.0, 1.0]
+    publish(owner, [{"name": "card"}, {"name": "payment"}])
+    embed_missing()
+    answer = browser.get(TRY, {"query": "card", "user_id": "alice", "similarity_threshold": "0.5"})
+    lanes = {lane.name: [(row.rank, row.skill.name) for row in lane.rows] for lane in answer.context["lanes"]}
+    assert lanes == {
+        "all": [(1, "card")],
+        "name_description": [(1, "card")],
+        "semantic": [(1, "card"), (2, "payment")],
+    }
+    assert "This answer is degraded." not in answer.content.decode()
+    publish(owner, [{"name": "another-card"}])
+    partly = browser.get(TRY, {"query": "card", "user_id": "alice"}).content.decode()
+    assert "A part of the skills could be found by words alone." in partly
+    assert "1 of 3 skills have no embedding yet" in partly
 
 
 @pytest.mark.parametrize(
