@@ -19,19 +19,20 @@ from django.db.models import Model
 from django.utils import timezone
 
 from conversations.models import ConversationMessage, IntakeRecord, IntakeState, Session, SessionState
+from mirix.prepared import prepared_cursor
 from mirix.tenants import scope
 from mirix.tenants.owners import Owner
 
-OF_REQUEST = (
-    "organization_id",
-    "end_user_id",
-    "created_at",
-    "client_id",
-    "session_id",
-    "intake_id",
-    "occurred_at",
-)
-"""The columns in which the turns of a request are alike."""
+OF_REQUEST = {
+    "organization_id": "text",
+    "end_user_id": "text",
+    "created_at": "timestamptz",
+    "client_id": "text",
+    "session_id": "text",
+    "intake_id": "text",
+    "occurred_at": "timestamptz",
+}
+"""The columns in which the turns of a request are alike, with their types."""
 OF_TURN = {
     "seq": "integer",
     "role": "text",
@@ -51,8 +52,8 @@ TURNS_AT_ONCE = 500
 
 INSERT_TURNS = f"""
 INSERT INTO "{ConversationMessage._meta.db_table}" ({", ".join([*OF_REQUEST, *OF_TURN])})
-SELECT {", ".join(["%s"] * len(OF_REQUEST))}, {", ".join(OF_TURN)}
-FROM json_to_recordset(%s) AS turn ({", ".join(f"{name} {kind}" for name, kind in OF_TURN.items())})
+SELECT {", ".join(f"%s::{kind}" for kind in OF_REQUEST.values())}, {", ".join(OF_TURN)}
+FROM json_to_recordset(%s::json) AS turn ({", ".join(f"{name} {kind}" for name, kind in OF_TURN.items())})
 """  # noqa: S608  (names of the model)
 
 
@@ -82,7 +83,7 @@ def sent_together() -> Iterator[CursorWrapper]:
     At the end of the block all are through, and the answer to the last can be read; or the first that failed
     raises its error.
     """
-    cursor = connection.cursor()
+    cursor = prepared_cursor()
     with connection.wrap_database_errors, connection.connection.pipeline():
         yield cursor
 
@@ -136,7 +137,7 @@ def seal(
         values |= {"organization": owner.organization.pk, "end_user": owner.end_user.pk}
     elif scope.is_in_request():
         raise scope.UnscopedQuery("Sealing the sessions of all owners inside a request.")
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(SEAL.format(whose=OF_OWNER if owner else "TRUE"), values)
         return cursor.fetchall()
 

@@ -24,6 +24,8 @@ SWITCH = dict.fromkeys(("true", "on", "yes", "y", "ok", "1"), True) | dict.fromk
     ("false", "off", "no", "n", "0"), False
 )
 POSTGRESQL = ("postgres", "postgresql", "psql", "pgsql")
+PREPARE_THRESHOLD = 5
+"""The number of times that psycopg would choose; Django prepares nothing."""
 NOT_OF_LIBPQ = {"assume_role", "isolation_level", "pool", "prepare_threshold", "server_side_binding"}
 MAX_SHOWN = 60
 
@@ -135,7 +137,8 @@ def database(name: str) -> dict[str, Any] | None:
         )
     try:
         config = environ.Env.db_url_config(value)
-        options = config.get("OPTIONS", {})
+        options = config.setdefault("OPTIONS", {})
+        options["prepare_threshold"] = _threshold(name, options.get("prepare_threshold", PREPARE_THRESHOLD))
         make_conninfo(**{key: options[key] for key in options.keys() - NOT_OF_LIBPQ})
     except ProgrammingError as error:
         raise refuse(name, f"options that PostgreSQL knows ({str(error).strip()})") from error
@@ -146,6 +149,15 @@ def database(name: str) -> dict[str, Any] | None:
     if not config["NAME"] and "service" not in options:
         raise refuse(name, "the name of the database at its end, as in postgres://host/name")
     return config
+
+
+def _threshold(name: str, value: Any) -> int | None:
+    """Return after how many times a connection prepares a statement; None for never."""
+    if value == "None":
+        return None
+    if type(value) is not int or value < 0:
+        raise refuse(name, "prepare_threshold=5, or another whole number, or None where nothing is prepared")
+    return value
 
 
 def mail(name: str, default: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from mirix import environment as env
 from mirix.caches import caches
+from mirix.environment import PREPARE_THRESHOLD
 from mirix.secret import load_or_create_secret
 from mirix.unfold import UNFOLD as UNFOLD
 
@@ -87,7 +88,11 @@ TEMPLATES = [
 
 # With DATABASE_URL unset, PostgreSQL from the wheel runs in the state directory (mirix.embedded).
 DATABASE_URL = env.text("DATABASE_URL")
-_DATABASE = env.database("DATABASE_URL") or {"ENGINE": "mirix.embedded", "NAME": "mirix"}
+_DATABASE = env.database("DATABASE_URL") or {
+    "ENGINE": "mirix.embedded",
+    "NAME": "mirix",
+    "OPTIONS": {"prepare_threshold": PREPARE_THRESHOLD},
+}
 DATABASES = {"default": _DATABASE | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

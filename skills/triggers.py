@@ -10,13 +10,14 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from conversations.selectors import distillable
+from mirix.prepared import prepared_cursor
 from mirix.queue import defer
 from mirix.tenants import scope
 from mirix.tenants.models import EndUser
@@ -70,7 +71,7 @@ def trigger_if_due(*, owner: Owner) -> AutoDreamRun | None:
 
 def _has_open_run(owner: Owner) -> bool:
     scope.require(owner.organization.pk)
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(HAS_OPEN_RUN, [owner.organization.pk, owner.end_user.pk])
         return bool(cursor.fetchone()[0])
 

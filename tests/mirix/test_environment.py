@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mirix import environment as env
-from mirix.environment import BadSetting
+from mirix.environment import PREPARE_THRESHOLD, BadSetting
 from mirix.tenants.models import MAX_DAYS, ReviewPolicy
 from skills.content import MAX_INSTRUCTIONS_CHARS
 from skills.dream import MAX_SESSIONS
@@ -115,8 +115,13 @@ def test_words_are_taken_in_any_case(monkeypatch):
         ("postgres://u:p%40@h:5433/d?sslmode=require", {"HOST": "h", "PORT": 5433, "PASSWORD": "p@"}),
         (
             "postgres:///d?host=/run&isolation_level=3",
-            {"HOST": "", "OPTIONS": {"host": "/run", "isolation_level": 3}},
+            {
+                "HOST": "",
+                "OPTIONS": {"host": "/run", "isolation_level": 3, "prepare_threshold": PREPARE_THRESHOLD},
+            },
         ),
+        ("postgres://h/d?prepare_threshold=0", {"OPTIONS": {"prepare_threshold": 0}}),
+        ("postgres://h/d?prepare_threshold=None", {"OPTIONS": {"prepare_threshold": None}}),
     ],
 )
 def test_urls_of_postgresql(monkeypatch, url, parts):
@@ -125,7 +130,13 @@ def test_urls_of_postgresql(monkeypatch, url, parts):
 
 
 @pytest.mark.parametrize(
-    "url", ["postgres://u:se/cret@h/d", "mysql://u:secret@h/d", "postgres://u:secret@h/d?nonsense=1"]
+    "url",
+    [
+        "postgres://u:se/cret@h/d",
+        "mysql://u:secret@h/d",
+        "postgres://u:secret@h/d?nonsense=1",
+        "postgres://u:secret@h/d?prepare_threshold=often",
+    ],
 )
 def test_a_password_is_never_shown(monkeypatch, url):
     monkeypatch.setenv("DATABASE_URL", url)
