@@ -1,8 +1,9 @@
 """Where SKILL.md files are found: a file, a folder with everything below it, a ZIP. Pure.
 
-Nothing here trusts what it reads. Links below a folder are not followed, only regular files are opened, no
-more of a file is read than a skill may have, and an archive is judged by its table of contents before a byte
-of it is unpacked. Nothing is ever written. What cannot be taken is a `Found` with a problem.
+Nothing here trusts what it reads. Links below a folder are not followed, but reported where skills lie behind
+them. Only regular files are opened, no more of a file is read than a skill may have, and an archive is judged
+by its table of contents before a byte of it is unpacked. Nothing is ever written. What cannot be taken is a
+`Found` with a problem.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ MAX_UNPACKED_BYTES = 100_000_000
 MAX_PATH_CHARS = 1_024
 MAX_DEPTH = 32
 MAX_FILES = 200_000
+MAX_BEHIND_LINKS = 50_000
 LEFT_OUT = {".git", "node_modules", "__MACOSX"}
 ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 END_OF_ZIP = b"PK\x05\x06"
@@ -61,7 +63,7 @@ def find(path: Path) -> Iterator[Found]:
     """
     if path.is_dir():
         found = False
-        for item in _walk(path, 0, [MAX_FILES]):
+        for item in _walk(path, 0, _Walk(Path(os.path.realpath(path)))):
             found = True
             yield item
         if not found:
@@ -117,25 +119,64 @@ def _opened(path: Path, *, follow: bool = False) -> Iterator[IO[bytes]]:
         yield stream
 
 
-def _walk(folder: Path, depth: int, left: list[int]) -> Iterator[Found]:
-    """Yield the skills below a folder, sorted by path; `left` counts down how many entries may be seen."""
+class _Walk:
+    """What a walk through a folder goes by: where it began, and how many entries may still be seen."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.left = MAX_FILES
+        self.left_behind_links = MAX_BEHIND_LINKS
+
+    def comes_to(self, folder: Path) -> bool:
+        """Return whether a folder, named by its real path, is walked through without any link."""
+        return folder.is_relative_to(self.root) and LEFT_OUT.isdisjoint(folder.relative_to(self.root).parts)
+
+    def misses_skills(self, link: Path) -> bool:
+        """Return whether skills lie somewhere behind a link that the walk does not come to.
+
+        What cannot be looked through may hold some.
+        """
+        seen: set[str] = set()
+        folders = [os.path.realpath(link)]
+        while folders:
+            folder = folders.pop()
+            if folder in seen or not os.path.isdir(folder) or self.comes_to(Path(folder)):
+                continue
+            seen.add(folder)
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        self.left_behind_links -= 1
+                        is_folder = os.path.isdir(entry.path)  # of a link in a circle `entry` raises
+                        if self.left_behind_links < 0 or (_is_skill(entry.name) and not is_folder):
+                            return True
+                        if is_folder and entry.name not in LEFT_OUT:
+                            folders.append(os.path.realpath(entry.path))
+            except OSError:
+                return True
+        return False
+
+
+def _walk(folder: Path, depth: int, walk: _Walk) -> Iterator[Found]:
+    """Yield the skills below a folder, sorted by path."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
         yield Found(place=str(folder), problem=f"It cannot be read: {error.strerror or error}.")
         return
-    left[0] -= len(entries)
-    if depth > MAX_DEPTH or left[0] < 0:
+    walk.left -= len(entries)
+    if depth > MAX_DEPTH or walk.left < 0:
         yield Found(place=str(folder), problem="The folder is too deep or too large; name its parts.")
         return
     for entry in entries:
         path = Path(entry.path)
         if entry.is_symlink():
-            if _is_skill(entry.name) or (path / FILE_NAME).is_file():
+            is_one = _is_skill(entry.name) or (path / FILE_NAME).is_file()
+            if is_one or (entry.name not in LEFT_OUT and walk.misses_skills(path)):
                 yield Found(place=str(path), problem=NOT_FOLLOWED)
         elif entry.is_dir(follow_symlinks=False):
             if entry.name not in LEFT_OUT:
-                yield from _walk(path, depth + 1, left)
+                yield from _walk(path, depth + 1, walk)
         elif _is_skill(entry.name):
             yield _from_folder(path, len(entries) - 1)
 

@@ -72,6 +72,53 @@ class TestFolders:
             ("y", sources.NOT_FOLLOWED),
         ]
 
+    @pytest.mark.parametrize("below", ["a/SKILL.md", "a/b/skill.md", "on/SKILL.md"])
+    def test_a_link_to_a_folder_with_skills_somewhere_below_is_reported(self, tmp_path, below):
+        inside, outside, further = (tmp_path / name for name in ("inside", "outside", "further"))
+        for folder in (inside, outside, further):
+            folder.mkdir()
+        (outside / "on").symlink_to(further)
+        (outside / "back").symlink_to(outside)
+        (outside / below).parent.mkdir(parents=True, exist_ok=True)
+        (outside / below).write_bytes(TEXT)
+        (inside / "pack").symlink_to(outside)
+
+        assert list(find(inside)) == [Found(place=str(inside / "pack"), problem=sources.NOT_FOLLOWED)]
+
+    def test_a_link_that_leaves_no_skill_out_is_not_reported(self, tmp_path):
+        inside, outside = tmp_path / "inside", tmp_path / "outside"
+        (inside / "skills" / "a").mkdir(parents=True)
+        (inside / "skills" / "a" / "SKILL.md").write_bytes(TEXT)
+        (inside / ".agents").mkdir()
+        (inside / ".agents" / "skills").symlink_to(inside / "skills")
+        (outside / "node_modules" / "b").mkdir(parents=True)
+        (outside / "node_modules" / "b" / "SKILL.md").write_bytes(TEXT)
+        (outside / "circle").symlink_to(outside / "circle")
+        for name, target in (("data", outside), ("self", inside / "self"), ("no", tmp_path / "no")):
+            (inside / name).symlink_to(target)
+        (inside / "node_modules").symlink_to(outside / "node_modules")
+
+        assert [(item.folder, item.problem) for item in find(inside)] == [("a", "")]
+
+    def test_a_link_into_what_a_walk_leaves_out_is_reported(self, tmp_path):
+        packed = tmp_path / "node_modules" / "pack"
+        (packed / "a").mkdir(parents=True)
+        (packed / "a" / "SKILL.md").write_bytes(TEXT)
+        (tmp_path / "pack").symlink_to(packed)
+
+        assert list(find(tmp_path)) == [Found(place=str(tmp_path / "pack"), problem=sources.NOT_FOLLOWED)]
+
+    def test_a_link_to_more_than_is_looked_through_is_reported(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(sources, "MAX_BEHIND_LINKS", 3)
+        inside, outside = tmp_path / "inside", tmp_path / "outside"
+        inside.mkdir()
+        outside.mkdir()
+        for number in range(4):
+            (outside / f"{number}").write_bytes(b"")
+        (inside / "data").symlink_to(outside)
+
+        assert problems(list(find(inside))) == [sources.NOT_FOLLOWED]
+
     def test_a_pipe_is_not_waited_for(self, tmp_path):
         os.mkfifo(tmp_path / "SKILL.md")
 
