@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
 from django.db.models import Q
 
 from mirix.commands import DataCommand
@@ -80,42 +81,52 @@ class OwnerCommand(OrganizationCommand):
 def create_missing(
     command: DataCommand, *, organization: str, client: str, user_id: str
 ) -> tuple[Client, Owner]:
-    """Return client and owner by name for commands that load data; make what is missing and say so."""
-    with _refusals():
-        organization_row = _organization(command, organization)
-        client_row, made = get_or_create_client(
+    """Return client and owner by name for commands that load data; make what is missing and say so.
+
+    Where one of the names is refused, nothing is made.
+    """
+    with _all_or_nothing(command) as made:
+        organization_row = _organization(made, organization)
+        client_row, is_new = get_or_create_client(
             organization=organization_row, name=client, actor=Actor.operator()
         )
-        if made:
-            command.say(f"created client {client_row.name!r}")
-        return client_row, _owner(command, organization_row, user_id)
+        if is_new:
+            made.append(f"client {client_row.name!r}")
+        return client_row, _owner(made, organization_row, user_id)
 
 
 def create_missing_owner(command: DataCommand, *, organization: str, user_id: str) -> Owner:
-    """Return the owner by name; make the organization or the end user when missing, and say so."""
-    with _refusals():
-        return _owner(command, _organization(command, organization), user_id)
+    """Return the owner by name; make the organization or the end user when missing, and say so.
+
+    Where one of the names is refused, nothing is made.
+    """
+    with _all_or_nothing(command) as made:
+        return _owner(made, _organization(made, organization), user_id)
 
 
-def _organization(command: DataCommand, name: str) -> Organization:
-    organization, made = get_or_create_organization(name=name, actor=Actor.operator())
-    if made:
-        command.say(f"created organization {organization.name!r}")
+def _organization(made: list[str], name: str) -> Organization:
+    organization, is_new = get_or_create_organization(name=name, actor=Actor.operator())
+    if is_new:
+        made.append(f"organization {organization.name!r}")
     return organization
 
 
-def _owner(command: DataCommand, organization: Organization, user_id: str) -> Owner:
+def _owner(made: list[str], organization: Organization, user_id: str) -> Owner:
     if known := find_owner_of(organization=organization, user_id=user_id):
         return known
     end_user = get_or_create_end_user(organization=organization, user_id=user_id)
-    command.say(f"created end user {end_user.user_id!r}")
+    made.append(f"end user {end_user.user_id!r}")
     return Owner(organization=organization, end_user=end_user)
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
-    """Say what a service refuses as a command does: in one line."""
+def _all_or_nothing(command: DataCommand) -> Iterator[list[str]]:
+    """Say what was made; what a service refuses is said as a command does, in one line, and nothing kept."""
+    made: list[str] = []
     try:
-        yield
+        with transaction.atomic():
+            yield made
     except ValidationError as error:
         raise CommandError("; ".join(error.messages)) from error
+    for what in made:
+        command.say(f"created {what}")

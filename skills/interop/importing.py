@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -53,7 +54,7 @@ class ImportOutcome:
 
 
 def import_skills(
-    *, owner: Owner, found: Iterable[Found], author: User | None = None
+    *, owner: Owner | Callable[[], Owner], found: Iterable[Found], author: User | None = None
 ) -> Iterator[ImportOutcome]:
     """Propose what each file holds, one transaction for each, and yield what became of it.
 
@@ -61,10 +62,14 @@ def import_skills(
     what says the same as the skill or as what waits is unchanged. Refused is what cannot be read or could
     never be published, a name that came before in the same import, a proposal of somebody else that waits,
     and a text that a person rejected. `author` is the member who imports.
+
+    An owner that may not exist yet is given as a function that returns it; it is called only for a file whose
+    skill could be proposed, once.
     """
     seen: dict[str, tuple[str, str]] = {}
+    find_owner = cache(owner) if callable(owner) else lambda: owner
     for item in found:
-        yield _import(owner, item, author, seen)
+        yield _import(find_owner, item, author, seen)
 
 
 def counts_of(outcomes: Iterable[ImportOutcome]) -> dict[str, int]:
@@ -76,7 +81,7 @@ def counts_of(outcomes: Iterable[ImportOutcome]) -> dict[str, int]:
 
 
 def _import(
-    owner: Owner, item: Found, author: User | None, seen: dict[str, tuple[str, str]]
+    find_owner: Callable[[], Owner], item: Found, author: User | None, seen: dict[str, tuple[str, str]]
 ) -> ImportOutcome:
     outcome = ImportOutcome(
         file=clean_text(shorten(item.place, MAX_PLACE_CHARS)),
@@ -107,6 +112,7 @@ def _import(
         outcome.reason = "; ".join(f"{name}: {' '.join(messages)}" for name, messages in errors.items())
         return outcome
     seen[content.name] = (outcome.file, content.hash)
+    owner = find_owner()
     try:
         try:
             with transaction.atomic():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ class Command(DataCommand):
 
     Of a folder everything below it is looked at, of a ZIP its table of contents. A skill of the same name
     becomes an edit, what says the same is unchanged. What is refused is named with its reason, the rest goes
-    on, and the exit code is 1.
+    on, and the exit code is 1. Organization and end user are made when missing and there is a skill for them.
     """
 
     help = "Import SKILL.md files, folders or ZIPs as proposals; nothing is published before a review."
@@ -47,7 +48,9 @@ class Command(DataCommand):
         if is_dry_run:
             self.say("dry run: nothing of this is kept")
         with _kept(not is_dry_run):
-            owner = create_missing_owner(self, organization=options["organization"], user_id=options["user"])
+            owner = partial(
+                create_missing_owner, self, organization=options["organization"], user_id=options["user"]
+            )
             outcomes = list(import_skills(owner=owner, found=_find_all(options["paths"])))
         counts = counts_of(outcomes)
         self.answer(

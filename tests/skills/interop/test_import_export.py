@@ -374,6 +374,41 @@ class TestImportCommand:
         for model in (Organization, EndUser, SkillRevision):
             assert not model.objects.exists()
 
+    @pytest.mark.parametrize("exists", [True, False])
+    def test_where_no_file_is_good_nothing_is_made(self, tmp_path, capsys, exists):
+        organizations = {make_organization(name="Acme").pk} if exists else set()
+        (tmp_path / "none").mkdir()
+        (tmp_path / "odd.md").write_bytes(b"nothing")
+        (tmp_path / "long.md").write_bytes(text_of(body="x" * 70_000))
+        paths = [str(tmp_path / name) for name in ("none", "odd.md", "long.md", "missing")]
+        with pytest.raises(CommandError, match=r"4 files could not be imported\."):
+            call_command("import_skills", *paths, organization="Acme", user="bob")
+
+        assert "created" not in capsys.readouterr().out
+        assert set(Organization.objects.values_list("pk", flat=True)) == organizations
+        assert not EndUser.objects.exists()
+
+    def test_what_is_missing_is_made_once_at_the_first_good_file(self, tmp_path, capsys):
+        for name, data in (("1", b"nothing"), ("2", text_of()), ("3", text_of("pay-back"))):
+            (tmp_path / name).write_bytes(data)
+        paths = [str(tmp_path / name) for name in "123"]
+        with pytest.raises(CommandError, match=r"1 file could not be imported\."):
+            call_command("import_skills", *paths, organization="Acme", user="bob")
+
+        assert capsys.readouterr().out.count("created") == 2
+        assert [row.organization.name for row in EndUser.objects.all()] == ["Acme"]
+        assert {row.end_user.user_id for row in SkillRevision.objects.all()} == {"bob"}
+
+    @pytest.mark.parametrize(("organization", "user"), [("Acme", " "), ("Acme", "b" * 257), ("", "bob")])
+    def test_names_that_are_refused_make_nothing(self, tmp_path, capsys, organization, user):
+        (tmp_path / "SKILL.md").write_bytes(text_of())
+        with pytest.raises(CommandError, match="May "):
+            call_command("import_skills", str(tmp_path), organization=organization, user=user)
+
+        assert "created" not in capsys.readouterr().out
+        assert not Organization.objects.exists()
+        assert not EndUser.objects.exists()
+
     def test_what_is_refused_is_named_and_the_rest_goes_on(self, tmp_path, capsys):
         bad, good = tmp_path / "bad\n\x1b[31m.md", tmp_path / "good.md"
         bad.write_bytes(b"nothing")
