@@ -17,7 +17,7 @@ SAYS_NO_ERROR = re.compile(
     r"""
     \s* [\[*<(`"']{0,3} (?i:
         (?: error | failed | failure | fatal | exception ) s? [*`"']* \s* [:=] \s* (?:
-            (?: none | null | nil | no | false | n/a ) \s* [.!;,)\]}'"*`]* \s* (?: $ | \n )
+            (?: none | null | nil | false | n/a ) \s* [.!;,)\]}'"*`]* \s* (?: $ | \n )
           | 0+ (?: \s* (?: $ | [\n.;,)] ) | \s+ \w+ \s* [:=] )     # Failed: 0 Passed: 3
         )
       | error \s+ (?:

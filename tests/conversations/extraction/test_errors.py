@@ -47,6 +47,7 @@ from conversations.extraction.errors import looks_like_error
         "Chunk ID: ab\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nx",
         '{"success": "false"}',
         "Error: none of the tests passed",
+        "Error: no",
         "Error: no such file",
         "Error: 0 rows could be written",
         "Error handling request: connection refused",
