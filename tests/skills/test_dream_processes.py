@@ -241,7 +241,7 @@ def test_a_worker_told_to_stop_ends_between_two_sessions_and_leaves_the_run(tmp_
     with worker("distil_by(slow)", go=tmp_path / "go", MIRIX_DISTILLER_MAX_CONCURRENCY="1") as process:
         assert process.line() == "asked"
         process.send(signal.SIGTERM)
-        time.sleep(1.5)  # the grace of short jobs
+        time.sleep(5)  # the grace of short jobs is one second, and the machine may be busy
         (tmp_path / "go").touch()
         assert process.end()[0] == 0
 
