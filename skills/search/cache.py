@@ -15,7 +15,7 @@ import math
 import struct
 import threading
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from django.conf import settings
 from redis.exceptions import ResponseError
 
-from mirix.llm.embeddings import EmbeddingEndpoint
+from mirix.llm.embeddings import MAX_DIMENSIONS, EmbeddingEndpoint
 from mirix.redis import Redis
 from mirix.tenants.owners import Owner
 from skills.models import SkillDocument, SkillEmbedding, SkillPosting
@@ -80,23 +80,44 @@ class SearchCache:
 
         Rounded to single precision either way, so that one that was kept ranks like a new one.
         """
-        key = f"vector:{endpoint.query_key}:{_digest(query)}"
         made = self._kept(
-            key, _read_vector, lambda: endpoint.embed_query(query), _write_vector, VECTOR_SECONDS
+            _vector_key(endpoint, query),
+            _read_vector,
+            lambda: endpoint.embed_query(query),
+            _write_vector,
+            VECTOR_SECONDS,
         )
         return _read_vector(_write_vector(made))
 
-    def found(self, owner: Owner, asked: Mapping[str, Any], find: Callable[[], Found]) -> Found:
-        """Return what `find` finds for an owner; `asked` is all that it depends on beside the rows."""
+    def forget_vector(self, endpoint: EmbeddingEndpoint, query: str) -> None:
+        """Drop the vector of a query that fits no skill's: the endpoint may answer otherwise next time."""
+        name = self._name(_vector_key(endpoint, query))
+        self.redis.ask(lambda client: client.delete(name), lambda: None)
+
+    def found(
+        self,
+        owner: Owner,
+        asked: Mapping[str, Any],
+        lanes: Collection[Sequence[str]],
+        find: Callable[[], Found],
+    ) -> Found:
+        """Return what `find` finds for an owner.
+
+        `asked` is all that it depends on beside the rows; `lanes` are the sets of lanes that it may be of.
+        """
         if not self.redis.is_configured():
             return find()
         key = f"found:{_digest(owner.end_user.pk, changes_of(owner), dict(asked))}"
+        expected = [list(names) for names in lanes]
+
+        def read(value: bytes) -> Found:
+            found = _read_found(value)
+            if list(found.lanes) not in expected:
+                raise ValueError("lanes of another question")
+            return found
+
         return self._kept(
-            key,
-            _read_found,
-            find,
-            lambda found: _write_found(found) if found.is_lasting else None,
-            FOUND_SECONDS,
+            key, read, find, lambda found: _write_found(found) if found.is_lasting else None, FOUND_SECONDS
         )
 
     def _kept(
@@ -107,7 +128,7 @@ class SearchCache:
         write: Callable[[T], bytes | None],
         seconds: int,
     ) -> T:
-        name = self.redis.key(f"{PREFIX}:{fingerprint()}:{key}")
+        name = self._name(key)
         value = self.redis.ask(lambda client: self._get(client, name), lambda: None)
         if value is not None:
             try:
@@ -125,6 +146,9 @@ class SearchCache:
         if written is not None:
             self.redis.ask(lambda client: client.set(name, written, ex=seconds), lambda: None)
         return made
+
+    def _name(self, key: str) -> str:
+        return self.redis.key(f"{PREFIX}:{fingerprint()}:{key}")
 
     def _count(self, what: str) -> None:
         with self._lock:
@@ -177,6 +201,10 @@ def _digest(*parts: Any) -> str:
     return blake2b(text.encode(), digest_size=16, key=key).hexdigest()
 
 
+def _vector_key(endpoint: EmbeddingEndpoint, query: str) -> str:
+    return f"vector:{endpoint.query_key}:{_digest(query)}"
+
+
 def _write_vector(vector: list[float]) -> bytes:
     return b64encode(struct.pack(f"<{len(vector)}f", *vector))
 
@@ -186,6 +214,8 @@ def _read_vector(value: bytes) -> list[float]:
         data = b64decode(value, validate=True)
     except binascii.Error as error:
         raise ValueError("no base64") from error
+    if len(data) > 4 * MAX_DIMENSIONS:
+        raise ValueError("more numbers than any vector has")
     vector = list(struct.unpack(f"<{len(data) // 4}f", data))
     if not 0.99 < math.hypot(*vector) < 1.01:
         raise ValueError("no vector of length 1")
@@ -198,7 +228,7 @@ def _write_found(found: Found) -> bytes:
 
 def _read_found(value: bytes) -> Found:
     lanes, total, degraded = json.loads(value)
-    if type(total) is not int or not isinstance(degraded, str | None) or not isinstance(lanes, dict):
+    if type(total) is not int or total < 0 or not isinstance(degraded, str | None):
         raise ValueError("no answer of ours")
     return Found(
         lanes={lane: [_scored(pair) for pair in ranked] for lane, ranked in lanes.items()},
@@ -209,8 +239,10 @@ def _read_found(value: bytes) -> Found:
 
 def _scored(pair: Any) -> tuple[str, float]:
     skill_id, score = pair
-    if not isinstance(skill_id, str) or type(score) not in (int, float) or not math.isfinite(score):
-        raise ValueError("no ranked skill")
+    if not isinstance(skill_id, str) or not skill_id.isascii() or not skill_id.isprintable():
+        raise ValueError("no id of a skill")
+    if type(score) is not float or not math.isfinite(score):
+        raise ValueError("no score")
     return skill_id, score
 
 

@@ -167,7 +167,9 @@ def _kept_or_found(asked: Asked, filter_tags: Mapping[str, Any] | None) -> Found
         "space": space_of(endpoint) if endpoint else "",
         "vector": endpoint.query_key if endpoint else "",
     }
-    return cache.found(asked.owner, depends_on, lambda: _found(asked, endpoint))
+    words = tuple(_lanes(asked.method, asked.field))
+    lanes = [words] if asked.method == "bm25" else [words, (SEMANTIC,), (*words, SEMANTIC)]
+    return cache.found(asked.owner, depends_on, lanes, lambda: _found(asked, endpoint))
 
 
 def _found(asked: Asked, endpoint: EmbeddingEndpoint | None) -> Found:
@@ -213,7 +215,9 @@ def _near(asked: Asked, endpoint: EmbeddingEndpoint | None) -> tuple[Nearest | N
     )
     missing = near.skills - near.comparable
     if near.skills and not near.comparable:
-        return None, f"none of {near.skills} skills has an embedding of this model; lexical lane alone", True
+        # Or the endpoint answered once with a vector of another size.
+        cache.forget_vector(endpoint, asked.query)
+        return None, f"none of {near.skills} skills has an embedding of this model; lexical lane alone", False
     if missing:
         return near, f"{missing} of {near.skills} skills have no embedding yet; found by words alone", True
     return near, None, True

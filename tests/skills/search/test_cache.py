@@ -18,7 +18,7 @@ from mirix.caches import caches
 from skills.models import SearchChange, Skill, SkillStatus
 from skills.search import cache as module
 from skills.search import service
-from skills.search.cache import Found, SearchCache, _read_found, _read_vector, _write_found
+from skills.search.cache import Found, SearchCache, _read_found, _read_vector, _write_found, _write_vector
 from skills.search.changes import changes_of, note_change
 from skills.search.embedding import embed_missing
 from skills.search.index import index_skill, rebuild, remove_skill
@@ -256,6 +256,13 @@ class TestRedisAtFault:
             b'[{},"1",null]',
             b"[" * 100_000,
             b"AAAA",
+            b"[{},0,null]",
+            b'[{"all":[],"x":[]},0,null]',
+            b'[{"all":[],"name_description":[],"semantic":[]},-5,null]',
+            b'[{"all":[["proc-\\u0000",1.0]],"name_description":[],"semantic":[]},1,null]',
+            b'[{"all":[["proc-\\ud800",1.0]],"name_description":[],"semantic":[]},1,null]',
+            b'[{"all":[["proc-x",' + b"9" * 400 + b']],"name_description":[],"semantic":[]},1,null]',
+            _write_vector([1.0] + [0.0] * 20_000),
         ],
     )
     def test_full_of_garbage_it_is_made_anew_and_counted(self, owner, cards, kept, garbage):
@@ -266,6 +273,19 @@ class TestRedisAtFault:
         assert (kept.garbage, kept.redis.failures) == (2, 0)
         assert shown(find(owner)) == shown(fresh)
         assert kept.garbage == 2, "it was made anew"
+
+    def test_the_answer_to_another_kind_of_question_is_garbage(self, owner, cards, kept):
+        fresh = find(owner, method="bm25")
+        client().set(keys("found")[0], b'[{"all":[],"name_description":[],"semantic":[]},0,null]')
+        assert shown(find(owner, method="bm25")) == shown(fresh)
+        assert kept.garbage == 1
+
+    def test_a_vector_that_fits_no_skill_is_asked_for_again(self, owner, cards, endpoint, kept):
+        embed = endpoint.script.embed
+        endpoint.script.embed = lambda text: [1.0, 0.0]
+        assert find(owner).degraded == "none of 3 skills has an embedding of this model; lexical lane alone"
+        endpoint.script.embed = embed
+        assert find(owner).degraded is None
 
     def test_a_value_of_another_type_is_garbage(self, owner, cards, kept):
         fresh = find(owner)
@@ -279,7 +299,7 @@ class TestRedisAtFault:
         (foreign,) = publish(stranger, [{"name": "card"}])
         find(owner)
         (name,) = keys("found")
-        client().set(name, json.dumps([{"all": [[foreign.pk, 9.0]]}, 1, None]))
+        client().set(name, json.dumps([{"all": [[foreign.pk, 9.0]], "name_description": []}, 1, None]))
         assert find(owner).hits == []
 
 
@@ -308,7 +328,8 @@ class TestRelease:
         assert "another release" not in caplog.text
 
 
-SCORED = st.tuples(st.text(max_size=20), st.floats(allow_nan=False, allow_infinity=False))
+IDS = st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=20)
+SCORED = st.tuples(IDS, st.floats(allow_nan=False, allow_infinity=False))
 
 
 @given(
