@@ -8,11 +8,24 @@ turned off (`?prepare_threshold=None`), and all goes on as before.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
+from django.conf import settings
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from psycopg import Cursor
+
+
+class PreparedCursor(Cursor[Any]):
+    """Has its connection count and prepare the statements of this cursor, and no others."""
+
+    def execute(self, *args: Any, **kwargs: Any) -> Self:
+        """Execute as psycopg does."""
+        self.connection.prepare_threshold = settings.MIRIX_PREPARE_THRESHOLD
+        try:
+            return super().execute(*args, **kwargs)
+        finally:
+            self.connection.prepare_threshold = None
 
 
 def prepared_cursor() -> CursorWrapper:
@@ -21,7 +34,7 @@ def prepared_cursor() -> CursorWrapper:
     The types of values must be clear from the statement, as they are beside a column or with a cast.
     """
     connection.ensure_connection()
-    cursor: Any = Cursor(connection.connection)  # what Django's own cursors wrap
+    cursor: Any = PreparedCursor(connection.connection)  # what Django's own cursors wrap
     return (
         connection.make_debug_cursor(cursor) if connection.queries_logged else connection.make_cursor(cursor)
     )

@@ -93,6 +93,8 @@ _DATABASE = env.database("DATABASE_URL") or {
     "NAME": "mirix",
     "OPTIONS": {"prepare_threshold": PREPARE_THRESHOLD},
 }
+# For `mirix.prepared` alone: of any other statement the connection would keep the whole text, to count it.
+MIRIX_PREPARE_THRESHOLD = _DATABASE["OPTIONS"].pop("prepare_threshold")
 DATABASES = {"default": _DATABASE | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

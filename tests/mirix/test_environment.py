@@ -115,18 +115,23 @@ def test_words_are_taken_in_any_case(monkeypatch):
         ("postgres://u:p%40@h:5433/d?sslmode=require", {"HOST": "h", "PORT": 5433, "PASSWORD": "p@"}),
         (
             "postgres:///d?host=/run&isolation_level=3",
-            {
-                "HOST": "",
-                "OPTIONS": {"host": "/run", "isolation_level": 3, "prepare_threshold": PREPARE_THRESHOLD},
-            },
+            {"HOST": "", "OPTIONS": {"host": "/run", "isolation_level": 3}},
         ),
-        ("postgres://h/d?prepare_threshold=0", {"OPTIONS": {"prepare_threshold": 0}}),
-        ("postgres://h/d?prepare_threshold=None", {"OPTIONS": {"prepare_threshold": None}}),
     ],
 )
 def test_urls_of_postgresql(monkeypatch, url, parts):
     monkeypatch.setenv("DATABASE_URL", url)
     assert parts.items() <= settings()["DATABASES"]["default"].items()
+
+
+@pytest.mark.parametrize(
+    ("end", "threshold"),
+    [("", PREPARE_THRESHOLD), ("?prepare_threshold=0", 0), ("?prepare_threshold=None", None)],
+)
+def test_how_often_a_statement_is_sent_before_it_is_prepared(monkeypatch, end, threshold):
+    monkeypatch.setenv("DATABASE_URL", f"postgres://h/d{end}")
+    assert settings()["MIRIX_PREPARE_THRESHOLD"] == threshold
+    assert settings()["DATABASES"]["default"]["OPTIONS"] == {}
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,14 @@ def ask(value: int) -> int:
         return cursor.fetchone()[0]
 
 
-def test_a_statement_is_prepared_once_it_was_sent_often_enough(monkeypatch):
-    connection.ensure_connection()
-    monkeypatch.setattr(connection.connection, "prepare_threshold", 2)
+def test_a_statement_is_prepared_once_it_was_sent_often_enough(settings):
+    settings.MIRIX_PREPARE_THRESHOLD = 2
     assert [ask(number) for number in range(4)] == [1, 2, 3, 4]
     assert "SELECT $1::integer + 1" in prepared()
 
 
-def test_behind_a_pooler_nothing_is_prepared(monkeypatch):
-    connection.ensure_connection()
-    monkeypatch.setattr(connection.connection, "prepare_threshold", None)
+def test_behind_a_pooler_nothing_is_prepared(settings):
+    settings.MIRIX_PREPARE_THRESHOLD = None
     before = prepared()
     assert [ask(number) for number in range(10)] == list(range(1, 11))
     assert prepared() == before
@@ -50,3 +48,13 @@ def test_queries_are_counted_and_errors_are_djangos():
 def test_an_error_of_a_constraint_is_djangos_too(owner):
     with pytest.raises(IntegrityError), prepared_cursor() as cursor:
         cursor.execute("INSERT INTO tenants_organization (id) VALUES (%s)", [owner.organization.pk])
+
+
+def test_nothing_is_kept_of_the_statements_of_django(settings):
+    """It would be their whole text with all values, a hundred times."""
+    ask(1)
+    before = len(connection.connection._prepared._counts)
+    with connection.cursor() as cursor:
+        for number in range(10):
+            cursor.execute("SELECT %s", [f"{number}" * 1_000])
+    assert len(connection.connection._prepared._counts) == before
