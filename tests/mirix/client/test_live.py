@@ -153,10 +153,10 @@ def test_what_the_server_refuses_is_an_error_of_its_kind(
 
 
 def test_another_organization_finds_nothing_of_it(mirix: Mirix, served: Served):
-    mirix.add_sync(REFUND, session_id="theirs-1", user_id="desk-7")
+    mirix.add_sync(REFUND, session_id="theirs-1", user_id="desk-11")
     other_key = served.manage("create_api_key", "--organization", "umbrella")
     with Mirix(served.url, other_key) as stranger:
-        assert stranger.search("refund", user_id="desk-7")["results"] == []
+        assert stranger.search("refund", user_id="desk-11")["results"] == []
         assert stranger.search_all_users("refund")["results"] == []
         with pytest.raises(NotFound):
-            stranger.close_session("theirs-1", user_id="desk-7")
+            stranger.close_session("theirs-1", user_id="desk-11")
