@@ -23,7 +23,14 @@ from conversations.models import ConversationMessage, Session, SessionState
 from mirix.tenants.owners import Owner
 from mirix.text import clean_json, clean_text, shorten, truncate
 from skills.distillation.evidence import ground
-from skills.distillation.types import Distiller, DistillerReply, Lesson, TranscriptTurn
+from skills.distillation.types import (
+    ALONE,
+    Distiller,
+    DistillerReply,
+    Lesson,
+    Surroundings,
+    TranscriptTurn,
+)
 from skills.models import DistillationAttempt, SkillExperience, Verdict
 from skills.models.experiences import MAX_CONTENT_CHARS, MAX_QUOTE_CHARS, MAX_TITLE_CHARS
 from skills.runs import RunClaim
@@ -47,6 +54,7 @@ class Reading:
     last_seq: int
     clients: dict[int, str]
     """The client id of each turn, by its sequence number."""
+    surroundings: Surroundings = ALONE
 
     def client_of(self, seq: int | None) -> str:
         """Return the client of a turn; a lesson without a turn counts as the last turn's client's."""
@@ -113,12 +121,15 @@ def ask(distiller: Distiller, reading: Reading) -> Answer:
     experiences: list[SkillExperience] = []
     try:
         reply = (
-            distiller.distil(reading.turns, first_seq=reading.first_seq)
+            distiller.distil(reading.turns, first_seq=reading.first_seq, surroundings=reading.surroundings)
             if reading.turns and reading.last_seq >= reading.first_seq
             else DistillerReply(verdict="empty")
         )
         if reply.verdict == "ok":
-            experiences = [_experience(lesson, reading.turns) for lesson in reply.lessons]
+            experiences = [
+                _experience(lesson, reply.seen if reply.seen is not None else reading.turns)
+                for lesson in reply.lessons
+            ]
     except Exception as error:
         logger.exception("Distilling session %s failed", reading.session.pk)
         reply = DistillerReply(verdict="retry", error=f"{type(error).__name__}: {error}")

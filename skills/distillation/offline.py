@@ -41,7 +41,7 @@ from skills.distillation.outcomes import struggles
 from skills.distillation.secrets import Secrets
 from skills.distillation.talk_lessons import talk_lessons
 from skills.distillation.tool_lessons import tool_lessons
-from skills.distillation.types import DistillerReply, TranscriptTurn
+from skills.distillation.types import ALONE, DistillerReply, Surroundings, TranscriptTurn
 
 RULES_VERSION = "rules-1"
 
@@ -53,7 +53,9 @@ class OfflineDistiller:
     model = ""
     prompt_version = RULES_VERSION
 
-    def distil(self, turns: Sequence[TranscriptTurn], *, first_seq: int) -> DistillerReply:
+    def distil(
+        self, turns: Sequence[TranscriptTurn], *, first_seq: int, surroundings: Surroundings = ALONE
+    ) -> DistillerReply:
         """Return the lessons of the turns from `first_seq` on; `empty` where nothing speaks for one."""
         secrets = Secrets(turns)
         turns = secrets.concealed

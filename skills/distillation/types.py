@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from skills.search.fingerprints import ServedText
+
 
 @dataclass(frozen=True, kw_only=True)
 class TranscriptTurn:
@@ -40,15 +42,58 @@ class Lesson:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KnownSkill:
+    """A skill that the owner has already, as a distiller is told of it."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a distiller may know beside the turns; the run gathers it before it asks."""
+
+    skills: Sequence[KnownSkill] = ()
+    """The owner's skills nearest to the session, nearest first: what they say is known."""
+    served: ServedText = field(default_factory=ServedText)
+    """What our own search served to the owner's agents: no work of theirs to learn from."""
+
+
+ALONE = Surroundings()
+"""Nothing is known beside the turns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """A part of a reply that gave no lesson, and why."""
+
+    reason: str
+    text: str
+    """The part itself, shortened."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DistillerReply:
     """What a distiller made of one session."""
 
     verdict: Literal["ok", "empty", "retry"]
     lessons: list[Lesson] = field(default_factory=list)
+    seen: Sequence[TranscriptTurn] | None = None
+    """The turns as the distiller saw them, where that is not as they were given: the evidence is looked up
+    in these."""
+    dropped: list[Dropped] = field(default_factory=list)
     raw_reply: str = ""
+    calls: int = 0
+    """Requests that were sent to an endpoint."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     error: str = ""
+    """Why it is to be tried again."""
+    fault: Literal["session", "endpoint"] = "session"
+    """Whose fault a `retry` is: for an endpoint that cannot be reached, refuses the key or takes no more
+    requests, no session is given up, and others need not be tried now."""
+    retry_after: float | None = None
+    """Seconds that the endpoint asked to be left alone."""
 
 
 class Distiller(Protocol):
@@ -58,6 +103,8 @@ class Distiller(Protocol):
     model: str
     prompt_version: str
 
-    def distil(self, turns: Sequence[TranscriptTurn], *, first_seq: int) -> DistillerReply:
+    def distil(
+        self, turns: Sequence[TranscriptTurn], *, first_seq: int, surroundings: Surroundings = ALONE
+    ) -> DistillerReply:
         """Return the lessons of the turns from `first_seq` on; earlier turns are context only."""
         ...

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from skills.distillation.types import DistillerReply, Lesson, TranscriptTurn
+from skills.distillation.types import ALONE, DistillerReply, Lesson, Surroundings, TranscriptTurn
 
 Script = Callable[[Sequence[TranscriptTurn], int], DistillerReply]
 
@@ -61,7 +61,9 @@ class ScriptedDistiller:
         self._at_once = 0
         self._lock = threading.Lock()
 
-    def distil(self, turns: Sequence[TranscriptTurn], *, first_seq: int) -> DistillerReply:
+    def distil(
+        self, turns: Sequence[TranscriptTurn], *, first_seq: int, surroundings: Surroundings = ALONE
+    ) -> DistillerReply:
         with self._lock:
             self.calls.append((turns[0].content, first_seq))
             self._at_once += 1
