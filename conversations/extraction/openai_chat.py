@@ -11,7 +11,7 @@ from typing import Any
 from conversations.extraction.calls import Call, label, make_call, name_of, parsed
 from conversations.extraction.content import NAME_KEYS, PARTS, json_type, media
 from conversations.extraction.errors import reports_error, truth
-from conversations.extraction.reading import Family, Reading
+from conversations.extraction.reading import PLAIN, Family, Reading
 from conversations.extraction.types import Role
 
 ROLES = "system, developer, user, assistant, tool or function"
@@ -71,6 +71,10 @@ def read(message: dict[str, Any], reading: Reading) -> None:
 
 
 def _read_speech(message: dict[str, Any], reading: Reading, role: Role) -> None:
+    if message.keys() <= PLAIN and "content" in message:  # as most are: nothing is said anywhere else
+        reading.content(role, message["content"])
+        _read_new_calls(message, reading)
+        return
     if any(message.get(field) for field in REASONING_FIELDS):
         reading.omit("reasoning")
     _read_executed(message.get("executed_tools"), reading)
@@ -83,10 +87,14 @@ def _read_speech(message: dict[str, Any], reading: Reading, role: Role) -> None:
     if isinstance(message.get("attachments"), list):
         for attachment in message["attachments"]:
             _read_attachment(attachment, reading, role)
-    for call in [call for call in read_calls(message) if not reading.has_call(call)]:
-        reading.call(call)
+    _read_new_calls(message, reading)
     if not reading.has_anything and not any(field in message for field in CONTENT_FIELDS):
         _report_strangers(message, reading)
+
+
+def _read_new_calls(message: dict[str, Any], reading: Reading) -> None:
+    for call in [call for call in read_calls(message) if not reading.has_call(call)]:
+        reading.call(call)
 
 
 def _read_attachment(attachment: Any, reading: Reading, role: Role) -> None:
