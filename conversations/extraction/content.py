@@ -21,6 +21,11 @@ MARKER_START, MARKER_END = "[unknown content part “", "”, left out]"
 THOUGHT = re.compile(r"\s*(?P<open>[<\[])(?P<tag>think|thinking|reasoning|THINK)[>\]]")
 UNOPENED = re.compile(r"(?:(?<=\n)|(?<=[^\s`\"'(]))</think>(?![`\"'.,;:)?!])")
 """The end of thoughts that a template began in the prompt; not as prose names it."""
+HARMONY = re.compile(
+    r"<\|channel\|>\s*+(?P<channel>\w++)[^<]*+(?:<\|constrain\|>[^<]*+)?<\|message\|>"
+    r"(?P<text>(?:[^<]++|<(?!\|(?:end|return|call|start|channel)\|>))*+)"
+)
+"""One message of a reply whose markers of channels were left in, as models of the gpt-oss kind write them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +160,13 @@ def _read_document(part: dict[str, Any]) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """Return what a model said after the thoughts that it began with, `<think>…</think>`."""
+    """Return what a model said after the thoughts that it began with, `<think>…</think>`.
+
+    Where it marked channels, what it said on others than `analysis`.
+    """
+    if "<|channel|>" in text and (spoken := list(HARMONY.finditer(text))):
+        said = (message["text"].strip() for message in spoken if message["channel"] != "analysis")
+        return "\n\n".join(filter(None, said))
     start = 0
     while found := THOUGHT.match(text, start):
         start = _end_of_thought(text, found)

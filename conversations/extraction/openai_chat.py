@@ -44,11 +44,13 @@ RESULT_KEYS = ("toolResult", "tool_call_result", "functionResponse", "function_r
 
 def matches(message: dict[str, Any]) -> bool:
     """Every object with a role is read here, unless an earlier family knows better."""
-    return "role" in message
+    return "role" in message or "_role" in message
 
 
 def read(message: dict[str, Any], reading: Reading) -> None:
-    """Read a message by its role."""
+    """Read a message by its role; older Haystack puts `_` before its fields."""
+    if "role" not in message:
+        message = {key.removeprefix("_"): item for key, item in message.items()}
     role = message["role"]
     match role.strip().lower() if isinstance(role, str) else role:
         case "system":

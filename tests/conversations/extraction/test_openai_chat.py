@@ -406,6 +406,16 @@ class TestNothingReadableIsLost:
             *({"role": "tool", "content": [{"tool_call_result": result}]} for result in results),
         ) == [("assistant", '[call f] {"a": 1}'), ("error", "[f] boom"), ("tool", "[f] 3")]
 
+    def test_older_haystack_puts_a_stroke_before_its_fields(self):
+        origin = {"id": "x", "tool_name": "f", "arguments": {"a": 1}}
+        called = {"_role": "assistant", "_content": [{"text": "Hi"}, {"tool_call": origin}]}
+        result = {"tool_call_result": {"result": "3", "origin": origin, "error": False}}
+        more = {"_name": None, "_meta": {}}
+        assert told(called | more, {"_role": "tool", "_content": [result]} | more) == [
+            ("assistant", 'Hi\n[call f] {"a": 1}'),
+            ("tool", "[f] 3"),
+        ]
+
     @pytest.mark.parametrize(
         ("attachment", "content"),
         [
@@ -432,6 +442,32 @@ class TestNothingReadableIsLost:
     )
     def test_thoughts_of_every_template_are_left_out(self, thought):
         assert only({"role": "assistant", "content": f"{thought}answer"}).content == "answer"
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            (
+                "<|channel|>analysis<|message|>a < b<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+                ["Yes."],
+            ),
+            (
+                "<|channel|>commentary<|message|>one<|channel|>final <|constrain|>json<|message|>2<|return|>",
+                ["one\n\n2"],
+            ),
+            ("<|channel|>analysis<|message|>hm", []),
+        ],
+    )
+    def test_what_is_said_on_the_channel_of_analysis_is_left_out(self, text, said):
+        extraction = extract([{"role": "assistant", "content": text}])
+        assert [turn.content for turn in extraction.turns] == said
+
+    def test_markers_of_channels_without_end_cost_no_more_than_their_length(self):
+        for text in (
+            "<|channel|>a<|message|>" * 50_000,
+            "<|channel|>" + "a" * 1_000_000,
+            "<|channel|>a" * 50_000,
+        ):
+            assert len(extract([{"role": "assistant", "content": text}]).turns) <= 1
 
     @pytest.mark.parametrize("text", ["End with `</think>` always", "A <think>tag</think>s", "[THINKER] x"])
     def test_what_is_said_about_thoughts_stays(self, text):
