@@ -18,6 +18,12 @@ ROOT = Path(__file__).resolve().parent.parent
 SOAK = os.environ.get("MIRIX_SOAK") == "1"
 PATIENCE_SECONDS = 60
 T = TypeVar("T")
+TELL_PEAK = """
+import re
+from pathlib import Path
+print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+"""
+"""Ends a script: prints the most memory that it took, in kB."""
 START = "import django\ndjango.setup()\n"
 
 

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from skills.models import Skill, SkillRevision
 from tests.factories import make_owner
-from tests.processes import SOAK, Process, eventually
+from tests.processes import SOAK, TELL_PEAK, Process, eventually
 from tests.skills.test_migrations import flat, forward, migrate  # noqa: F401  (fixtures)
 
 pytestmark = pytest.mark.processes
@@ -27,11 +27,6 @@ for module in ("_batches", "0003_names"):
 """
     + MIGRATE
 )
-TELL_PEAK = """
-import re
-from pathlib import Path
-print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
-"""
 DONE = {
     "0003_names": "name <> ''",
     "0004_texts": "instructions <> ''",

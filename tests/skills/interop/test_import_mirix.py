@@ -20,7 +20,7 @@ from conversations.models import ConversationMessage, Session
 from mirix.tenants.models import ApiKey, Client, EndUser, Organization
 from skills.models import Skill, SkillDocument, SkillExperience, SkillRevision
 from tests.data import records
-from tests.processes import Process
+from tests.processes import SOAK, TELL_PEAK, Process
 from tests.skills.interop.originals import CLIENT, GENERATIONS, MOMENT, ORG, TURNS, USER, Original, original
 
 pytestmark = pytest.mark.django_db
@@ -258,6 +258,46 @@ call_command("import_mirix", url=os.environ["SOURCE"], json=True)
         assert (found["unchanged"], found["imported"]) == (so_far, 1201 - so_far)
         named = dict(Skill.objects.values_list("current_revision__source__row__id", "name"))
         assert named == {"proc_0": "pay"} | {f"proc_{n}": f"pay-{n + 1}" for n in range(1, 1201)}
+
+
+@pytest.mark.soak
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+class TestVolume:
+    """20,000 memories of one user under 500 summaries (soak; else 600), each with steps of 2 kB."""
+
+    SCRIPT = (
+        """
+import os
+from django.core.management import call_command
+call_command("import_mirix", url=os.environ["SOURCE"], json=True)
+"""
+        + TELL_PEAK
+    )
+
+    def test_many_come_over_whole_with_names_of_their_own_in_little_memory(self, make):
+        rows = 20_000 if SOAK else 600
+        source = make("G4e")
+        source.memory("proc_0", summary="Pay", steps=["Ask " * 500])
+        source.execute(
+            "INSERT INTO procedural_memory (id, organization_id, user_id, client_id, entry_type, summary, "
+            "steps, last_modify, created_at) SELECT 'proc_' || n, organization_id, user_id, client_id, "
+            "entry_type, 'Pay order ' || n %% 500, steps, last_modify, created_at + n * interval '1 second' "
+            "FROM procedural_memory, generate_series(1, %s) AS n",
+            [rows - 1],
+        )
+        with Process(self.SCRIPT, SOURCE=source.url) as process:
+            status, out, errors = process.end(1_500)
+        assert status == 0, errors
+        report, peak = out.rsplit("\n", 2)[:2]
+        assert table(json.loads(report), "procedural_memory")["imported"] == rows
+        assert Skill.objects.values("name").distinct().count() == rows
+        assert SkillRevision.objects.count() == SkillDocument.objects.count() == rows
+        assert int(peak) < 256_000
+
+        again = run(source)
+        assert table(again, "procedural_memory")["unchanged"] == rows
+        assert (again["imported"], Skill.objects.count()) == (0, rows)
 
 
 class TestQueries:
