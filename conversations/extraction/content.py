@@ -162,9 +162,9 @@ def _read_document(part: dict[str, Any]) -> str:
 def without_thoughts(text: str) -> str:
     """Return what a model said after the thoughts that it began with, `<think>…</think>`.
 
-    Where it marked channels, what it said on others than `analysis`.
+    Where it begins with a marker of channels, what it said on others than `analysis`.
     """
-    if "<|channel|>" in text and (spoken := list(HARMONY.finditer(text))):
+    if text.lstrip().startswith("<|") and (spoken := list(HARMONY.finditer(text))):
         said = (message["text"].strip() for message in spoken if message["channel"] != "analysis")
         return "\n\n".join(filter(None, said))
     start = 0

@@ -469,7 +469,15 @@ class TestNothingReadableIsLost:
         ):
             assert len(extract([{"role": "assistant", "content": text}]).turns) <= 1
 
-    @pytest.mark.parametrize("text", ["End with `</think>` always", "A <think>tag</think>s", "[THINKER] x"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "End with `</think>` always",
+            "A <think>tag</think>s",
+            "[THINKER] x",
+            "Write <|channel|>analysis<|message|>a<|end|> first",
+        ],
+    )
     def test_what_is_said_about_thoughts_stays(self, text):
         assert only({"role": "assistant", "content": text}).content == text
 
