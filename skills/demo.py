@@ -21,15 +21,14 @@ from skills.dream import dream
 from skills.models import (
     AuthorKind,
     AutoDreamRun,
-    ExperienceStatus,
     ReviewDecision,
     RunTrigger,
     Skill,
-    SkillExperience,
     SkillRevision,
 )
 from skills.review.publishing import approve
 from skills.runs import claim_when_free, stalled_after
+from skills.selectors.experiences import pending_experiences
 from skills.selectors.proposals import QUEUE_ORDER, proposals_of
 
 ORGANIZATION = "demo"
@@ -71,8 +70,7 @@ def learn(*, owner: Owner, tell: Callable[[AutoDreamRun], None] = lambda run: No
             tell=tell,
         )
         dream(claim=held)
-        pending = SkillExperience.objects.for_owner(owner).filter(status=ExperienceStatus.PENDING)
-        if _proposal_count(owner) == known or not pending.exists():
+        if _proposal_count(owner) == known or not pending_experiences(owner=owner).exists():
             return
 
 

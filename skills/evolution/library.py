@@ -79,11 +79,15 @@ class Library:
         return entry.view if entry else None
 
     def with_support(self, view: SkillView) -> SkillView:
-        """Return a text with the latest experiences that it rests on, those of all its revisions."""
+        """Return a text with the latest experiences that it rests on, those of all its revisions.
+
+        What is quarantined speaks for nothing.
+        """
         behind = Q(revisions=view.revision_id) if view.revision_id else Q()
         if view.skill_id:
             behind |= Q(revisions__skill=view.skill_id)
-        rows = SkillExperience.objects.for_owner(self.owner).filter(behind).distinct().order_by("-pk")
+        rows = SkillExperience.objects.for_owner(self.owner).filter(behind, quarantined=False)
+        rows = rows.distinct().order_by("-pk")
         return replace(view, support=tuple(map(experience_view, rows[:MAX_SUPPORT])))
 
     def candidates(self, topic: str, experiences: Sequence[ExperienceView]) -> list[SkillView]:

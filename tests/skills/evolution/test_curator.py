@@ -11,6 +11,7 @@ from mirix.tenants.models import OrganizationSettings
 from skills.content import Content
 from skills.evolution import curator
 from skills.evolution.curator import evolve
+from skills.evolution.library import Library
 from skills.evolution.types import ExperienceView, Operation
 from skills.models import (
     ExperienceStatus,
@@ -171,6 +172,38 @@ def test_quarantined_and_used_experiences_are_left_alone(owner, held):
     assert report.consumed == []
     aside.refresh_from_db()
     assert aside.status == ExperienceStatus.PENDING
+
+
+def test_what_is_quarantined_counts_for_nothing(owner, held):
+    """Neither in the budget, nor as one of the sessions that a topic waits for, nor as support of a text."""
+    skill = make_skill(owner, make_content(name="pay-order", description="Use when `pay_order` fails."))
+    for quarantined in (True, False):
+        skill.current_revision.experiences.add(
+            make_experience(owner, quarantined=quarantined, status="consumed", topic="tool:pay_order")
+        )
+    trusted = refused_call(owner)
+    aside = [refused_call(owner, error).pk for error in ("no such card", "no such order")]
+    SkillExperience.objects.filter(pk__in=aside).update(quarantined=True)
+    proposer = Scripted()
+
+    report = evolve(owner=owner, claim=held, proposer=proposer)
+
+    assert [view.id for view in proposer.handed_out] == [trusted.pk]
+    assert report.budget == 2  # round_half_up(1 + 0.5): that of one experience; of three it would be 3
+    [candidate] = Library(owner).candidates("tool:pay_order", proposer.handed_out)
+    assert [view.title for view in Library(owner).with_support(candidate).support] == [
+        skill.current_revision.experiences.get(quarantined=False).title
+    ]
+
+
+def test_what_is_released_is_used_by_the_next_run(owner, held):
+    experience = refused_call(owner)
+    SkillExperience.objects.update(quarantined=True)
+    assert evolve(owner=owner, claim=held, proposer=Scripted(create())).consumed == []
+
+    SkillExperience.objects.update(quarantined=False)
+
+    assert evolve(owner=owner, claim=held, proposer=Scripted(create())).consumed == [experience.pk]
 
 
 def test_fifty_at_most_the_weightiest_first(owner, held):
