@@ -17,7 +17,7 @@ def dream_answer(run: AutoDreamRun) -> dict[str, Any]:
     finished = run.state == RunState.FINISHED
     return _answer(
         success=run.state not in {RunState.FAILED, RunState.ABANDONED},
-        message=_message(run, counts) + _about_model(run.parameters.get("model", "")),
+        message=_message(run, counts) + _about_rest(run) + _about_model(run.parameters.get("model", "")),
         run_id=run.pk,
         state=run.state,
         dry_run=False,
@@ -74,7 +74,8 @@ def _answer(*, counts: dict[str, Any], **head: Any) -> dict[str, Any]:
         "changes": {"created": created, "edited": edited, "deleted": []},
         "proposals": counts.get("proposals", []),
         "sessions": {
-            name: counts.get("sessions", {}).get(name, 0) for name in ("distilled", "empty", "retry", "dead")
+            name: counts.get("sessions", {}).get(name, 0)
+            for name in ("distilled", "empty", "retry", "dead", "deferred")
         },
     }
 
@@ -102,6 +103,7 @@ def _summary(counts: dict[str, Any]) -> str:
         else "no session distilled",
         f"{sessions['retry']} to be tried again" if sessions["retry"] else "",
         f"{sessions['dead']} given up" if sessions["dead"] else "",
+        f"{sessions['deferred']} deferred" if sessions.get("deferred") else "",
         f"{_count(len(counts['created']) + len(counts['edited']), 'skill')} changed"
         if counts["created"] or counts["edited"]
         else "",
@@ -109,6 +111,12 @@ def _summary(counts: dict[str, Any]) -> str:
     ]
     text = ", ".join(filter(None, parts))
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _about_rest(run: AutoDreamRun) -> str:
+    """Say why sessions were deferred, and until when."""
+    resting = [note for note in run.notes if "deferred" in note]
+    return "".join(f" Deferred until {note['until']}: {note['reason']}" for note in resting)
 
 
 def _about_model(model: str) -> str:

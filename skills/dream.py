@@ -8,14 +8,11 @@ as learned from, and everything else is still there for the next run.
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Length
@@ -27,10 +24,10 @@ from conversations.retention import prune
 from conversations.sealing import seal_sessions
 from conversations.selectors import distillable, distillable_sessions, sealable
 from mirix.tenants.owners import Owner
+from skills.asking import Asking, Stopped
 from skills.distillation import get_distiller
-from skills.distillation.types import Distiller
 from skills.evolution.curator import evolve
-from skills.lessons import Answer, Reading, SessionOutcome, ask, read, record
+from skills.lessons import SessionOutcome, read, record
 from skills.models import (
     AutoDreamRun,
     DistillationAttempt,
@@ -40,16 +37,13 @@ from skills.models import (
     SkillRevision,
     Verdict,
 )
+from skills.resting import rest_all, rest_of
 from skills.runs import LostRun, RunClaim
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_SESSIONS, MAX_SESSIONS = 5, 1_000
 """How many sessions a run distils when it is not told, also when it is told 0."""
-
-
-class Stopped(Exception):
-    """The run was asked to stop between two sessions; whoever claims it next goes on."""
 
 
 class Watcher:
@@ -112,11 +106,12 @@ def dream(
     with claim.beating():
         try:
             _distil_sealed(claim, watcher, should_stop)
-            notes: list[dict[str, Any]] = []
+            refused: list[dict[str, Any]] = []
             if evolving:
                 watcher.evolving()
                 report = evolve(owner=claim.owner, claim=claim)
-                notes = [asdict(refusal) for refusal in report.refused]
+                refused = [asdict(refusal) for refusal in report.refused]
+            notes = [*AutoDreamRun.objects.values_list("notes", flat=True).get(pk=claim.run_id), *refused]
             tally = tally_of(owner=claim.owner, run_id=claim.run_id)
             run = claim.end(RunState.FINISHED, counts=tally, notes=notes, tokens=tokens_of(claim.run_id))
         except LostRun:
@@ -151,6 +146,7 @@ def tally_of(*, owner: Owner, run_id: str) -> dict[str, Any]:
         .annotate(n=Count("pk"))
         .order_by()
     )
+    notes = AutoDreamRun.objects.for_owner(owner).values_list("notes", flat=True).get(pk=run_id)
     revisions = SkillRevision.objects.for_owner(owner).filter(run=run_id).order_by("created_at", "pk")
     published = revisions.filter(state=RevisionState.PUBLISHED).values_list("skill_id", "action")
     return {
@@ -159,6 +155,7 @@ def tally_of(*, owner: Owner, run_id: str) -> dict[str, Any]:
             "empty": verdicts.get(Verdict.EMPTY, 0),
             "retry": verdicts.get(Verdict.RETRY, 0),
             "dead": verdicts.get(Verdict.DEAD, 0),
+            "deferred": sum(note.get("deferred", 0) for note in notes),
         },
         "experiences": SkillExperience.objects.for_owner(owner).filter(attempt__run=run_id).count(),
         "created": [skill_id for skill_id, action in published if action == "create"],
@@ -187,37 +184,22 @@ def _distil_sealed(claim: RunClaim, watcher: Watcher, should_stop: Callable[[], 
         for session in distillable_sessions(owner=claim.owner, limit=max(0, limit), now=timezone.now())
     ]
     watcher.planned(len(chosen))
-    distiller = get_distiller()
-    with closing(_ask_all(distiller, chosen, should_stop)) as answers:
+    distiller = get_distiller(run.parameters.get("model", ""))
+    asking = Asking(distiller, chosen, read=read, should_stop=should_stop)
+    resting = False
+    with closing(asking.answers()) as answers:
         for reading, answer in answers:
             outcome = record(claim=claim, distiller=distiller, reading=reading, answer=answer)
             if outcome is not None:
                 watcher.distilled(outcome)
-
-
-def _ask_all(
-    distiller: Distiller, session_pks: Iterable[str], should_stop: Callable[[], bool]
-) -> Generator[tuple[Reading, Answer]]:
-    """Yield each session's answer as it comes; never more in flight than the setting allows."""
-    width = max(1, settings.MIRIX_DISTILLER_MAX_CONCURRENCY)
-    waiting = deque(session_pks)
-    in_flight: dict[Future[Answer], Reading] = {}
-    pool = ThreadPoolExecutor(width, thread_name_prefix="distiller")
-    stopping = False
-    try:
-        while waiting or in_flight:
-            stopping = stopping or should_stop()
-            while waiting and not stopping and len(in_flight) < width:
-                reading = read(session_pk=waiting.popleft())
-                if reading is not None:
-                    in_flight[pool.submit(ask, distiller, reading)] = reading
-            if not in_flight and stopping:
-                raise Stopped
-            done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield in_flight.pop(future), future.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+            if answer.is_endpoints_fault and not resting:
+                asking.no_more()
+                rest_all(
+                    claim=claim,
+                    until=timezone.now() + rest_of(answer.reply),
+                    reason=f"The model's endpoint cannot be asked now. {answer.reply.error}",
+                )
+                resting = True
 
 
 def _end_as_failed(claim: RunClaim, error: BaseException) -> None:

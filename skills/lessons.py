@@ -12,15 +12,12 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import timedelta
 
 from django.conf import settings
 from django.db import DataError, IntegrityError, transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from conversations.models import ConversationMessage, Session, SessionState
-from mirix.tenants.owners import Owner
 from mirix.text import clean_json, clean_text, shorten, truncate
 from skills.distillation.evidence import ground
 from skills.distillation.types import (
@@ -33,12 +30,11 @@ from skills.distillation.types import (
 )
 from skills.models import DistillationAttempt, SkillExperience, Verdict
 from skills.models.experiences import MAX_CONTENT_CHARS, MAX_QUOTE_CHARS, MAX_TITLE_CHARS
+from skills.resting import asked_for, pause_after, rest_of
 from skills.runs import RunClaim
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE = timedelta(minutes=1)
-LONGEST_PAUSE = timedelta(hours=6)
 TURN_FIELDS = ("seq", "role", "content", "tool_calls", "tool_name", "tool_call_id", "is_error")
 MAX_TOPIC_CHARS = 160
 STORED_LATER = {"organization", "end_user", "session", "client", "attempt", "turn", "turn_seq"}
@@ -82,6 +78,11 @@ class Answer:
     """Its lessons, checked against the turns; not saved, and without owner, session and client yet."""
     duration_ms: int = 0
 
+    @property
+    def is_endpoints_fault(self) -> bool:
+        """True where others need not be asked now."""
+        return self.reply.verdict == "retry" and self.reply.fault == "endpoint"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SessionOutcome:
@@ -91,9 +92,10 @@ class SessionOutcome:
     verdict: str
     experiences: int
     error: str = ""
+    tokens: int = 0
 
 
-def read(*, session_pk: str) -> Reading | None:
+def read(session_pk: str) -> Reading | None:
     """Return what there is to learn from a sealed session; None when it is not sealed any more.
 
     Also None for one that was erased since it was chosen.
@@ -153,24 +155,6 @@ def record(
         return _record(claim, distiller, reading, replace(answer, reply=refused, experiences=[]))
 
 
-def retry_failed(*, owner: Owner) -> int:
-    """Make the owner's sessions that rest after a failure, or were given up, due now; return how many.
-
-    For when the cause is gone. Each has all of its attempts again.
-    """
-    failed = Q(state=SessionState.DEAD) | Q(state=SessionState.SEALED, attempts__gt=0)
-    return (
-        Session.objects.for_owner(owner)
-        .filter(failed)
-        .update(state=SessionState.SEALED, attempts=0, next_attempt_at=None)
-    )
-
-
-def pause_after(attempts: int) -> timedelta:
-    """Return how long a session rests after so many failed attempts: 1, 4, 16 … minutes, at most 6 hours."""
-    return min(LONGEST_PAUSE, FIRST_PAUSE * 4 ** min(attempts - 1, 10))
-
-
 @transaction.atomic
 def _record(claim: RunClaim, distiller: Distiller, reading: Reading, answer: Answer) -> SessionOutcome | None:
     run = claim.hold()
@@ -179,7 +163,7 @@ def _record(claim: RunClaim, distiller: Distiller, reading: Reading, answer: Ans
         return None
     reply = answer.reply
     if reply.verdict == "retry":
-        verdict = _put_off(session, reading, reply.error)
+        verdict = _put_off(session, reading, reply)
     else:
         verdict = Verdict.OK if answer.experiences else Verdict.EMPTY
         _stamp(session, reading)
@@ -196,6 +180,9 @@ def _record(claim: RunClaim, distiller: Distiller, reading: Reading, answer: Ans
         last_seq=reading.last_seq,
         raw_reply=clean_text(reply.raw_reply),
         verdict=verdict,
+        dropped=clean_json([asdict(part) for part in reply.dropped]),
+        flags=clean_json(reply.flags),
+        calls=reply.calls,
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
         duration_ms=answer.duration_ms,
@@ -207,6 +194,7 @@ def _record(claim: RunClaim, distiller: Distiller, reading: Reading, answer: Ans
         verdict=verdict,
         experiences=len(answer.experiences),
         error=attempt.error,
+        tokens=attempt.prompt_tokens + attempt.completion_tokens,
     )
 
 
@@ -226,11 +214,18 @@ def _stamp(session: Session, reading: Reading) -> None:
     )  # fmt: skip
 
 
-def _put_off(session: Session, reading: Reading, error: str) -> Verdict:
-    """Let the session rest before the next attempt, or give it up after the last one."""
+def _put_off(session: Session, reading: Reading, reply: DistillerReply) -> Verdict:
+    """Let the session rest before the next attempt, or give it up after the last one.
+
+    An attempt that failed by the endpoint's fault does not count.
+    """
+    session.last_error = clean_text(reply.error)
+    if reply.fault == "endpoint":
+        session.next_attempt_at = timezone.now() + rest_of(reply)
+        session.save(update_fields=["last_error", "next_attempt_at"])
+        return Verdict.RETRY
     session.attempts += 1
-    session.last_error = clean_text(error)
-    session.next_attempt_at = timezone.now() + pause_after(session.attempts)
+    session.next_attempt_at = timezone.now() + max(pause_after(session.attempts), asked_for(reply))
     given_up = session.attempts >= settings.MIRIX_DISTILLER_MAX_ATTEMPTS
     if given_up and session.last_seq <= reading.last_seq:
         session.state = SessionState.DEAD

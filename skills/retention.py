@@ -61,7 +61,9 @@ def distilled_before(moment: datetime) -> Subquery:
 
 def _kept_texts(scope: Scope, before: datetime) -> OwnedQuerySet:
     attempts = scope.of(DistillationAttempt.objects.all())
-    return attempts.filter(pruned_at__isnull=True, created_at__lt=before).exclude(raw_reply="", error="")
+    return attempts.filter(pruned_at__isnull=True, created_at__lt=before).exclude(
+        raw_reply="", error="", dropped=[]
+    )
 
 
 def _drop_texts(pks: list[str], scope: Scope, before: datetime) -> None:
@@ -69,7 +71,7 @@ def _drop_texts(pks: list[str], scope: Scope, before: datetime) -> None:
     attempts = DistillationAttempt.objects.filter(pk__in=pks)
     attempts.filter(error__contains=": ").update(error=error_without_details("error", DROPPED))
     _forget_last_errors(set(attempts.values_list("session", flat=True)), before)
-    attempts.update(raw_reply="", pruned_at=scope.now)
+    attempts.update(raw_reply="", dropped=[], pruned_at=scope.now)
 
 
 def _forget_last_errors(sessions: Collection[str], before: datetime) -> None:

@@ -124,7 +124,7 @@ def _end_silent(which: Q, state: RunState, error: str) -> int:
 
 
 def _due_end_users(owner: Owner | None = None) -> QuerySet[EndUser]:
-    """End users with enough sealed sessions, or with one whose next attempt is due; none with an open run.
+    """End users with enough sealed sessions, or with one whose rest is over; none with an open run.
 
     Of every organization, or the one of `owner` alone.
     """
@@ -138,8 +138,8 @@ def _due_end_users(owner: Owner | None = None) -> QuerySet[EndUser]:
     ready = (
         sessions.order_by()
         .values("end_user")
-        .annotate(all=Count("pk"), tried_before=Count("pk", filter=Q(attempts__gt=0)))
-        .filter(Q(all__gte=threshold) | Q(tried_before__gt=0))
+        .annotate(all=Count("pk"), rested=Count("next_attempt_at"))
+        .filter(Q(all__gte=threshold) | Q(rested__gt=0))
     )
     own = AutoDreamRun.objects.filter(end_user=OuterRef("pk"))
     open_run = own.filter(OPEN)

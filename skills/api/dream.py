@@ -100,6 +100,7 @@ class _Sessions(serializers.Serializer):
     empty = serializers.IntegerField(help_text="Sessions that were read and held nothing worth keeping.")
     retry = serializers.IntegerField(help_text="Sessions that failed and will be tried again.")
     dead = serializers.IntegerField(help_text="Sessions that failed for the last time.")
+    deferred = serializers.IntegerField(help_text="Sessions that rest for now; the message says why.")
 
 
 class _WouldDistil(serializers.Serializer):

@@ -9,8 +9,8 @@ from skills.distillation.offline import OfflineDistiller
 from skills.distillation.types import Distiller
 
 
-def get_distiller() -> Distiller:
-    """Return the distiller that `MIRIX_DISTILLER` asks for.
+def get_distiller(model: str = "") -> Distiller:
+    """Return the distiller that `MIRIX_DISTILLER` asks for; `model` is one for this once.
 
     `auto` and `offline` are the rules; `llm` raises `ImproperlyConfigured`: this release learns by rules
     alone, and a setting that could not be honoured must not look as if it were.

@@ -65,3 +65,7 @@ class OfflineDistiller:
         lessons = [replace(lesson, quote=secrets.revealed(lesson.quote)) for lesson in lessons]
         lessons.sort(key=lambda lesson: lesson.turn_seq or 0)
         return DistillerReply(verdict="ok" if lessons else "empty", lessons=lessons)
+
+    def estimate(self, *, characters: int) -> int:
+        """Return 0: no model is asked."""
+        return 0

@@ -82,6 +82,8 @@ class DistillerReply:
     """The turns as the distiller saw them, where that is not as they were given: the evidence is looked up
     in these."""
     dropped: list[Dropped] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    """What the transcript held that tries to steer its reader."""
     raw_reply: str = ""
     calls: int = 0
     """Requests that were sent to an endpoint."""
@@ -107,4 +109,11 @@ class Distiller(Protocol):
         self, turns: Sequence[TranscriptTurn], *, first_seq: int, surroundings: Surroundings = ALONE
     ) -> DistillerReply:
         """Return the lessons of the turns from `first_seq` on; earlier turns are context only."""
+        ...
+
+    def estimate(self, *, characters: int) -> int:
+        """Return about how many tokens it takes to distil a session of so many characters.
+
+        Prompt and answer together, and rather too many than too few; 0 where no model is asked.
+        """
         ...

@@ -18,9 +18,10 @@ from mirix.text import visible_line
 from skills.answers import dream_answer, dry_run_answer, session_results
 from skills.distillation import get_distiller
 from skills.dream import DEFAULT_SESSIONS, MAX_SESSIONS, Watcher, dream, plan
-from skills.lessons import SessionOutcome, retry_failed
+from skills.lessons import SessionOutcome
 from skills.management.waiting import waiting_for
 from skills.models import AutoDreamRun, RunTrigger
+from skills.resting import retry_failed
 from skills.runs import LostRun, OwnerBusy, claim_when_free
 
 INTERRUPTED_STATUS = 130
@@ -89,7 +90,7 @@ class DreamCommand(OwnerCommand):
     def run(self, owner: Owner, parameters: dict[str, Any], patience: float) -> AutoDreamRun:
         """Claim and do the run, after one that is going on; what an operator can put right is one line."""
         try:
-            get_distiller()
+            get_distiller(parameters.get("model", ""))
             held = claim_when_free(
                 owner=owner,
                 trigger=RunTrigger.COMMAND,

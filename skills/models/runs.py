@@ -89,7 +89,11 @@ class Verdict(models.TextChoices):
 class DistillationAttempt(Owned):
     """One call of a distiller for one session, kept whatever came of it.
 
-    What it said goes after its time (`pruned_at`): the raw reply, and of the error all but its kind.
+    `calls` counts the requests to an endpoint; `dropped` holds the parts of the reply that gave no lesson, as
+    `{"reason", "text"}`, and `flags` what the transcript held that tries to steer its reader.
+
+    What it said goes after its time (`pruned_at`): the raw reply with what was dropped of it, and of the
+    error all but its kind.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("attempt"), editable=False)
@@ -103,6 +107,9 @@ class DistillationAttempt(Owned):
     last_seq = models.PositiveIntegerField()
     raw_reply = models.TextField(blank=True)
     verdict = models.CharField(max_length=8, choices=Verdict.choices)
+    dropped = models.JSONField(default=list, blank=True)
+    flags = models.JSONField(default=list, blank=True)
+    calls = models.PositiveIntegerField(default=0)
     prompt_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)
     duration_ms = models.PositiveIntegerField(default=0)
@@ -121,7 +128,7 @@ class DistillationAttempt(Owned):
             models.Index(fields=["organization", "-created_at", "id"], name="attempt_organization_recent"),
             models.Index(
                 fields=["organization", "created_at"],
-                condition=Q(pruned_at__isnull=True) & ~Q(raw_reply="", error=""),
+                condition=Q(pruned_at__isnull=True) & ~Q(raw_reply="", error="", dropped=[]),
                 name="attempt_texts_kept",
             ),
         ]

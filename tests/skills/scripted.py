@@ -52,6 +52,7 @@ class ScriptedDistiller:
     name = "scripted"
     model = "none"
     prompt_version = "1"
+    tokens_a_session = 0
 
     def __init__(self, default: Script = one_lesson, **scripts: Script) -> None:
         self.default = default
@@ -73,3 +74,6 @@ class ScriptedDistiller:
         finally:
             with self._lock:
                 self._at_once -= 1
+
+    def estimate(self, *, characters: int) -> int:
+        return self.tokens_a_session

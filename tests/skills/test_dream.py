@@ -19,8 +19,9 @@ from skills import dream as dreaming
 from skills.distillation.types import DistillerReply
 from skills.dream import Plan, Stopped, Watcher, dream, plan
 from skills.evolution.types import EvolutionReport, Refusal
-from skills.lessons import SessionOutcome, pause_after
+from skills.lessons import SessionOutcome
 from skills.models import AutoDreamRun, DistillationAttempt, SkillExperience
+from skills.resting import pause_after
 from skills.runs import LostRun, RunClaim, claim
 from tests.factories import make_owner, make_proposal, make_session, make_skill
 from tests.skills.scripted import ScriptedDistiller, broken, gibberish, lesson, nothing, one_lesson
@@ -47,7 +48,7 @@ def evolution(monkeypatch) -> list[Owner]:
 def distil_by(monkeypatch) -> Callable[..., ScriptedDistiller]:
     def use(*args: Any, **scripts: Any) -> ScriptedDistiller:
         distiller = ScriptedDistiller(*args, **scripts)
-        monkeypatch.setattr(dreaming, "get_distiller", lambda: distiller)
+        monkeypatch.setattr(dreaming, "get_distiller", lambda model="": distiller)
         return distiller
 
     return use
@@ -122,7 +123,7 @@ def test_a_finished_run_says_what_it_did(owner, distil_by):
     assert (finished.state, finished.error, finished.tokens) == ("finished", "", 22)
     assert finished.finished_at is not None
     assert finished.counts == {
-        "sessions": {"distilled": 2, "empty": 1, "retry": 1, "dead": 0},
+        "sessions": {"distilled": 2, "empty": 1, "retry": 1, "dead": 0, "deferred": 0},
         "experiences": 2,
         "created": [],
         "edited": [],
@@ -161,7 +162,7 @@ def test_a_rerun_distils_nothing(owner, distil_by, evolution):
 
     assert len(distiller.calls) == 1
     assert SkillExperience.objects.count() == 1
-    assert again.counts["sessions"] == {"distilled": 0, "empty": 0, "retry": 0, "dead": 0}
+    assert again.counts["sessions"] == {"distilled": 0, "empty": 0, "retry": 0, "dead": 0, "deferred": 0}
     assert evolution == [owner, owner]
 
 
@@ -247,7 +248,7 @@ def test_a_session_erased_while_the_distiller_works_leaves_nothing(distil_by):
 
     distil_by(slow)
 
-    assert run(owner).counts["sessions"] == {"distilled": 0, "empty": 0, "retry": 0, "dead": 0}
+    assert run(owner).counts["sessions"] == {"distilled": 0, "empty": 0, "retry": 0, "dead": 0, "deferred": 0}
     assert SkillExperience.objects.count() == DistillationAttempt.objects.count() == 0
 
 
@@ -336,7 +337,7 @@ def test_a_failing_session_blocks_no_other(owner, distil_by):
 
     finished = run(owner)
 
-    assert finished.counts["sessions"] == {"distilled": 2, "empty": 0, "retry": 2, "dead": 0}
+    assert finished.counts["sessions"] == {"distilled": 2, "empty": 0, "retry": 2, "dead": 0, "deferred": 0}
     assert set(SkillExperience.objects.values_list("quote", flat=True)) == {"good", "better"}
 
 
@@ -360,7 +361,7 @@ def test_one_bad_lesson_is_a_retry_and_leaves_no_half(owner, distil_by, fields, 
 
     finished = run(owner)
 
-    assert finished.counts["sessions"] == {"distilled": 1, "empty": 0, "retry": 1, "dead": 0}
+    assert finished.counts["sessions"] == {"distilled": 1, "empty": 0, "retry": 1, "dead": 0, "deferred": 0}
     assert SkillExperience.objects.get().quote == "good"
     session.refresh_from_db()
     assert session.attempts == 1
@@ -380,7 +381,7 @@ def test_lessons_that_the_database_refuses_are_a_retry(owner, distil_by, monkeyp
     monkeypatch.setattr(SkillExperience.objects, "bulk_create", refuse)
     finished = run(owner)
 
-    assert finished.counts["sessions"] == {"distilled": 0, "empty": 0, "retry": 1, "dead": 0}
+    assert finished.counts["sessions"] == {"distilled": 0, "empty": 0, "retry": 1, "dead": 0, "deferred": 0}
     assert SkillExperience.objects.count() == 0
     session.refresh_from_db()
     assert (session.state, session.attempts) == ("sealed", 1)

@@ -69,7 +69,7 @@ def test_again_nothing_is_distilled(owner, desk, capsys):
     first = auto_dream(owner, capsys)
     second = auto_dream(owner, capsys)
 
-    assert second["sessions"] == {"distilled": 0, "empty": 0, "retry": 0, "dead": 0}
+    assert second["sessions"] == {"distilled": 0, "empty": 0, "retry": 0, "dead": 0, "deferred": 0}
     assert second["results"] == []
     assert SkillExperience.objects.count() == first["processed"]["procedural"]["total"]
     assert AutoDreamRun.objects.filter(state="finished").count() == 2

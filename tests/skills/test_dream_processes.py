@@ -32,7 +32,7 @@ from tests.skills.scripted import ScriptedDistiller, one_lesson
 dreaming.evolve = lambda **_: EvolutionReport()
 
 def distil_by(script):
-    dreaming.get_distiller = lambda: ScriptedDistiller(script)
+    dreaming.get_distiller = lambda model="": ScriptedDistiller(script)
 
 def wait_for(path):
     deadline = time.monotonic() + 60

@@ -24,7 +24,7 @@ from tests.skills.scripted import ScriptedDistiller
 @pytest.fixture(autouse=True)
 def distiller(monkeypatch) -> ScriptedDistiller:
     scripted = ScriptedDistiller()
-    monkeypatch.setattr(dreaming, "get_distiller", lambda: scripted)
+    monkeypatch.setattr(dreaming, "get_distiller", lambda model="": scripted)
     monkeypatch.setattr(dreaming, "evolve", lambda **_: EvolutionReport())
     return scripted
 

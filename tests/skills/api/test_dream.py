@@ -31,7 +31,7 @@ NOT_FOUND = b'{"detail":"Not found."}'
 @pytest.fixture(autouse=True)
 def distiller(monkeypatch) -> ScriptedDistiller:
     scripted = ScriptedDistiller(dull=nothing)
-    monkeypatch.setattr(dreaming, "get_distiller", lambda: scripted)
+    monkeypatch.setattr(dreaming, "get_distiller", lambda model="": scripted)
     monkeypatch.setattr(dreaming, "evolve", lambda **_: EvolutionReport())
     return scripted
 
@@ -63,7 +63,7 @@ def test_the_run_is_left_to_the_worker(api, owner):
         "skills_changed": 0,
         "changes": {"created": [], "edited": [], "deleted": []},
         "proposals": [],
-        "sessions": {"distilled": 0, "empty": 0, "retry": 0, "dead": 0},
+        "sessions": {"distilled": 0, "empty": 0, "retry": 0, "dead": 0, "deferred": 0},
     }
     assert (run.state, run.trigger, run.end_user) == ("queued", "api", owner.end_user)
     assert run.parameters == {"last_n_sessions": 7}
@@ -114,7 +114,7 @@ def test_a_run_that_ends_in_time_is_answered_whole(work, monkeypatch):
     assert body["message"] == "2 sessions distilled into 1 experience."
     assert (body["success"], body["run_id"], body["state"]) == (True, run.pk, "finished")
     assert body["processed"]["procedural"]["total"] == 1
-    assert body["sessions"] == {"distilled": 1, "empty": 1, "retry": 0, "dead": 0}
+    assert body["sessions"] == {"distilled": 1, "empty": 1, "retry": 0, "dead": 0, "deferred": 0}
     assert body["last_dream_at"] == run.finished_at.isoformat().replace("+00:00", "Z")
 
 
@@ -126,7 +126,7 @@ def test_what_changed_is_told_by_ids(api, owner):
     run = request_run(owner=owner, trigger="api", parameters={"last_n_sessions": 5})
     AutoDreamRun.objects.filter(pk=run.pk).update(
         counts={
-            "sessions": {"distilled": 3, "empty": 0, "retry": 1, "dead": 1},
+            "sessions": {"distilled": 3, "empty": 0, "retry": 1, "dead": 1, "deferred": 0},
             "experiences": 4,
             "created": ["proc-1"],
             "edited": ["proc-2"],

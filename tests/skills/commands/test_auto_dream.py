@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def evolutions(monkeypatch) -> list[Any]:
     scripted = ScriptedDistiller(dull=nothing, odd=gibberish)
-    monkeypatch.setattr(dreaming, "get_distiller", lambda: scripted)
+    monkeypatch.setattr(dreaming, "get_distiller", lambda model="": scripted)
     called: list[Any] = []
 
     def evolve(**arguments: Any) -> EvolutionReport:
@@ -57,7 +57,7 @@ def test_it_waits_for_a_run_that_goes_on_and_says_what_that_one_did(capsys, owne
     answer = json.loads(run(capsys, owner, "--json"))
 
     assert answer["waited_for"] == [other.run_id]
-    assert answer["sessions"] == {"distilled": 0, "empty": 0, "retry": 0, "dead": 0}
+    assert answer["sessions"] == {"distilled": 0, "empty": 0, "retry": 0, "dead": 0, "deferred": 0}
     assert Session.objects.get().state == "distilled"
     assert SkillExperience.objects.count() == 1
 
@@ -111,7 +111,7 @@ def test_for_machines_it_is_one_document(capsys, owner):
         "skills_changed": 0,
         "changes": {"created": [], "edited": [], "deleted": []},
         "proposals": [],
-        "sessions": {"distilled": 1, "empty": 0, "retry": 0, "dead": 0},
+        "sessions": {"distilled": 1, "empty": 0, "retry": 0, "dead": 0, "deferred": 0},
     }
     assert finished.parameters == {"last_n_sessions": 50}
 
@@ -219,7 +219,7 @@ class TestRefusals:
         assert "'soon' is not a whole number from 0 to 999999" in told
 
     def test_a_distiller_that_is_not_there(self, owner, monkeypatch):
-        def no_distiller() -> None:
+        def no_distiller(model: str = "") -> None:
             raise ImproperlyConfigured("MIRIX_DISTILLER=llm: there is none.")
 
         monkeypatch.setattr(door, "get_distiller", no_distiller)

@@ -1,0 +1,163 @@
+"""Sessions that rest: what an endpoint's failure costs, and what goes on when it is over."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from conversations.models import Session
+from mirix.tenants.owners import Owner
+from skills import dream as dreaming
+from skills.answers import dream_answer
+from skills.distillation.types import DistillerReply, Dropped
+from skills.dream import dream
+from skills.evolution.types import EvolutionReport
+from skills.models import AutoDreamRun, DistillationAttempt, SkillExperience
+from skills.resting import retry_failed
+from skills.runs import claim
+from skills.triggers import trigger_if_due
+from tests.factories import make_session
+from tests.skills.scripted import ScriptedDistiller, lesson, one_lesson
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def one_at_a_time(monkeypatch, settings):
+    settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 1
+    monkeypatch.setattr(dreaming, "evolve", lambda **_: EvolutionReport())
+
+
+def sealed(owner: Owner, *contents: str) -> list[Session]:
+    return [make_session(owner, [{"role": "user", "content": content}]) for content in contents]
+
+
+def run(owner: Owner, monkeypatch, *args: Any, **scripts: Any) -> tuple[AutoDreamRun, ScriptedDistiller]:
+    distiller = ScriptedDistiller(*args, **scripts)
+    monkeypatch.setattr(dreaming, "get_distiller", lambda model="": distiller)
+    return dream(claim=claim(owner=owner, trigger="command", parameters={"last_n_sessions": 50})), distiller
+
+
+def unreachable(retry_after: float | None = None) -> Any:
+    def script(turns, first_seq):
+        return DistillerReply(
+            verdict="retry",
+            error="Connection refused.",
+            fault="endpoint",
+            retry_after=retry_after,
+            calls=1,
+        )
+
+    return script
+
+
+def rests(session: Session) -> float | None:
+    """Seconds until the session is due."""
+    session.refresh_from_db()
+    until = session.next_attempt_at
+    return None if until is None else (until - timezone.now()).total_seconds()
+
+
+class TestWhatAnAttemptKeeps:
+    def test_calls_what_was_dropped_and_what_was_seen(self, owner, monkeypatch):
+        def partly(turns, first_seq):
+            dropped = [Dropped(reason="no title", text='{"title": ""}')]
+            return DistillerReply(
+                verdict="ok", lessons=[lesson(turns[0])], dropped=dropped, flags=["fence"], calls=2
+            )
+
+        sealed(owner, "No.")
+        run(owner, monkeypatch, partly)
+
+        attempt = DistillationAttempt.objects.get()
+        assert attempt.calls == 2
+        assert attempt.dropped == [{"reason": "no title", "text": '{"title": ""}'}]
+        assert attempt.flags == ["fence"]
+
+    def test_evidence_is_looked_up_in_what_the_distiller_saw(self, owner, monkeypatch):
+        from dataclasses import replace
+
+        def masked(turns, first_seq):
+            seen = [replace(turn, content="[masked]") for turn in turns]
+            return DistillerReply(verdict="ok", lessons=[lesson(turns[0])], seen=seen)
+
+        sealed(owner, "Do it as the skill says, please.")
+        run(owner, monkeypatch, masked)
+
+        assert SkillExperience.objects.get().verified is False
+
+
+class TestAnEndpointThatFails:
+    def test_no_session_is_given_up_and_no_other_is_tried(self, owner, monkeypatch, settings):
+        settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 1
+        sessions = sealed(owner, "one", "two", "three")
+
+        finished, distiller = run(owner, monkeypatch, unreachable())
+
+        assert distiller.calls == [("one", 1)]
+        attempt = DistillationAttempt.objects.get()
+        assert (attempt.verdict, attempt.error, attempt.calls) == ("retry", "Connection refused.", 1)
+        for session in sessions:
+            assert rests(session) == pytest.approx(300, abs=30)
+            assert (session.state, session.attempts) == ("sealed", 0)
+            assert session.last_error.endswith("Connection refused.")
+        assert finished.state == "finished"
+        assert finished.counts["sessions"] == {
+            "distilled": 0, "empty": 0, "retry": 1, "dead": 0, "deferred": 2
+        }  # fmt: skip
+        (note,) = finished.notes
+        assert note["reason"] == "The model's endpoint cannot be asked now. Connection refused."
+        assert note["deferred"] == 2
+        assert note["reason"] in dream_answer(finished)["message"]
+
+    @pytest.mark.parametrize(("asked", "granted"), [(20, 20), (7_200, 7_200), (1e12, 21_600), (0, 300)])
+    def test_it_is_left_alone_for_as_long_as_it_asks_within_reason(self, owner, monkeypatch, asked, granted):
+        first, second = sealed(owner, "one", "two")
+
+        run(owner, monkeypatch, unreachable(asked))
+
+        assert rests(first) == pytest.approx(granted, abs=10)
+        assert rests(second) == pytest.approx(granted, abs=10)
+
+    def test_the_run_begins_again_by_itself_when_the_rest_is_over(self, owner, monkeypatch):
+        sealed(owner, "one", "two")
+        run(owner, monkeypatch, unreachable())
+        assert trigger_if_due(owner=owner) is None
+
+        Session.objects.update(next_attempt_at=timezone.now() - timedelta(seconds=1))
+
+        assert trigger_if_due(owner=owner) is not None
+
+    def test_an_operator_need_not_wait(self, owner, monkeypatch):
+        sealed(owner, "one", "two")
+        run(owner, monkeypatch, unreachable())
+
+        assert retry_failed(owner=owner) == 2
+
+        finished, _ = run(owner, monkeypatch)
+        assert finished.counts["sessions"]["distilled"] == 2
+
+    def test_answers_on_their_way_are_kept(self, owner, monkeypatch, settings):
+        settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 2
+        sealed(owner, "bad", "good", "later")
+
+        finished, distiller = run(owner, monkeypatch, one_lesson, bad=unreachable())
+
+        asked = {content for content, _ in distiller.calls}
+        assert asked >= {"bad", "good"}
+        assert finished.counts["sessions"]["distilled"] == len(asked) - 1
+        assert finished.counts["sessions"]["retry"] == 1
+
+
+def test_a_failing_session_rests_for_as_long_as_the_endpoint_asked(owner, monkeypatch):
+    def overloaded(turns, first_seq):
+        return DistillerReply(verdict="retry", error="503", retry_after=600)
+
+    (session,) = sealed(owner, "one")
+    run(owner, monkeypatch, overloaded)
+
+    assert rests(session) == pytest.approx(600, abs=30)
+    assert session.attempts == 1
