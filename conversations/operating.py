@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from conversations.intake import QUEUE, replay
 from conversations.models import IntakeRecord, IntakeState, Session, SessionState
-from conversations.sealing import close_session
-from conversations.selectors import left_behind
+from conversations.sealing import close_session, tell
+from conversations.selectors import left_behind, unsuccessful
 from mirix.queue import defer
 from mirix.tenants import audit
 from mirix.tenants.audit import Act, Actor
@@ -134,3 +134,46 @@ def close(*, session: Session, actor: Actor) -> Session:
     closed = close_session(owner=owner, session_id=session.session_id)
     audit.record(organization=session.organization, actor=actor, action=Act.SESSION_CLOSED, target=session)
     return closed
+
+
+def retry_session(*, session: Session, actor: Actor) -> bool:
+    """Have a session that was given up, or that rests after a failure, read again by the next run.
+
+    It has all of its attempts again, and is due at once: an automatic run takes it as soon as none of its
+    owner's is open. Returns whether there was anything to do; else nothing is written. Locks the row.
+    """
+    if not _make_due(session, actor):
+        return False
+    tell(Owner(organization=session.organization, end_user=session.end_user))
+    return True
+
+
+def retry_sessions(*, sessions: Sequence[Session], actor: Actor) -> set[str]:
+    """Do the same for several, each for itself; return the ids of those that are read again."""
+    due = [session for session in sessions if _make_due(session, actor)]
+    owners = {
+        session.end_user_id: Owner(organization=session.organization, end_user=session.end_user)
+        for session in due
+    }
+    for owner in owners.values():
+        tell(owner)
+    return {session.pk for session in due}
+
+
+@transaction.atomic
+def _make_due(session: Session, actor: Actor) -> bool:
+    rows = Session.objects.with_owner_of(session).filter(pk=session.pk)
+    locked = unsuccessful(rows).select_for_update(no_key=True).first()
+    if locked is None:
+        return False
+    before = {"state": locked.state, "attempts": locked.attempts}
+    locked.state, locked.attempts, locked.next_attempt_at = SessionState.SEALED, 0, timezone.now()
+    locked.save(update_fields=["state", "attempts", "next_attempt_at"])
+    audit.record(
+        organization=session.organization,
+        actor=actor,
+        action=Act.SESSION_RETRIED,
+        target=locked,
+        details=before,
+    )
+    return True

@@ -56,6 +56,13 @@ def dead_sessions_of(*, organization: Organization) -> QuerySet[Session]:
     return dead.filter(last_seq__gt=F("distilled_through"))
 
 
+def unsuccessful(sessions: QuerySet[Session], *, now: datetime | None = None) -> QuerySet[Session]:
+    """Return those of some sessions that were given up, or that rest after a failure, and have turns left."""
+    resting = Q(attempts__gt=0) | Q(next_attempt_at__gt=now or timezone.now())
+    failed = Q(state=SessionState.DEAD) | Q(resting, state=SessionState.SEALED)
+    return sessions.filter(failed, last_seq__gt=F("distilled_through"))
+
+
 def failed_intake_of(*, organization: Organization) -> QuerySet[IntakeRecord]:
     """Return the requests of an organization whose turns could not be stored, and that can be replayed."""
     failed = IntakeRecord.objects.for_organization(organization).filter(state=IntakeState.FAILED)

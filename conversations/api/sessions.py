@@ -1,4 +1,4 @@
-"""GET `/v1/sessions…`, POST `/v1/sessions/{session_id}/close`: sessions and their turns."""
+"""GET `/v1/sessions…`, POST `/v1/sessions/{session_id}/close` and `…/retry`: sessions and their turns."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from rest_framework.response import Response
 from conversations.api.fields import StrictBody
 from conversations.api.owners import USER_ID, owner_to_read
 from conversations.models import ConversationMessage, Session, SessionState, SessionTag, TurnRole
+from conversations.operating import retry_session
 from conversations.sealing import close_session
 from conversations.selectors import find_session, sessions_of, turns_of
 from mirix.api.authentication import principal_of
 from mirix.api.filters import TrueOrFalseFilter, UserIdFilter
 from mirix.api.pagination import StrictCursorPagination
 from mirix.api.views import APIView, ListAPIView, ReadOnlyModelViewSet
+from mirix.tenants.audit import Actor
 from mirix.tenants.models import Permission
 from mirix.text import clean_text
 
@@ -123,9 +125,9 @@ class InOrderPagination(StrictCursorPagination):
     max_page_size = 500
 
 
-def session_to_read(request: Request, session_id: str) -> Session:
+def session_to_read(request: Request, session_id: str, body_user_id: str | None = None) -> Session:
     """Return a session of the end user the request names; a missing and a foreign one are both a 404."""
-    owner = owner_to_read(request)
+    owner = owner_to_read(request, body_user_id)
     session = find_session(owner=owner, session_id=session_id) if owner else None
     if session is None:
         raise Http404
@@ -193,7 +195,7 @@ class TurnListView(ListAPIView):
         return self.list(request, *args, **kwargs)
 
 
-class CloseRequest(StrictBody):
+class WhoseRequest(StrictBody):
     """Whose session it is; may be left out altogether."""
 
     user_id = serializers.CharField(required=False, allow_null=True, max_length=256)
@@ -211,12 +213,12 @@ class CloseView(APIView):
         description="Requests for it that still wait for the worker are stored first. Closing it again "
         "changes nothing; new messages open it again.",
         parameters=[USER_ID],
-        request=CloseRequest,
+        request=WhoseRequest,
         responses={200: SessionSerializer, **MISSING},
     )
     def post(self, request: Request, session_id: str) -> Response:
         """Answer the session as it is now."""
-        body = CloseRequest(data=request.data)
+        body = WhoseRequest(data=request.data)
         body.is_valid(raise_exception=True)
         owner = owner_to_read(request, body.validated_data.get("user_id"))
         if owner is None:
@@ -226,3 +228,30 @@ class CloseView(APIView):
         except Session.DoesNotExist as error:
             raise Http404 from error
         return Response(SessionSerializer(session).data)
+
+
+class RetryView(APIView):
+    """Have a session read again that could not be learned from."""
+
+    required_permission = Permission.WRITE
+
+    @extend_schema(
+        operation_id="sessions_retry",
+        tags=["sessions"],
+        summary="Retry a session that was given up, or that rests after a failure",
+        description="Once the cause is gone: it has all of its attempts again, and the next run reads it; "
+        "an automatic run is asked for at once, where those are on; `POST /memory/auto_dream` starts one. "
+        "A session that has not failed, or whose turns are gone, is answered as it is. "
+        "`GET /v1/sessions?state=dead` lists those that were given up.",
+        parameters=[USER_ID],
+        request=WhoseRequest,
+        responses={200: SessionSerializer, **MISSING},
+    )
+    def post(self, request: Request, session_id: str) -> Response:
+        """Answer the session as it is now."""
+        body = WhoseRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        user_id = body.validated_data.get("user_id")
+        session = session_to_read(request, session_id, user_id)
+        retry_session(session=session, actor=Actor.of_principal(principal_of(request)))
+        return Response(SessionSerializer(session_to_read(request, session_id, user_id)).data)

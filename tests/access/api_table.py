@@ -68,6 +68,9 @@ v1/sessions/<id:session_id>/turns
 v1/sessions/<id:session_id>/close
   POST     401     403   200    200    403       200       200            200        404       404
 
+v1/sessions/<id:session_id>/retry
+  POST     401     403   200    200    403       200       200            200        404       404
+
 v1/intake
   GET,HEAD 401     200   200    200    200       200       200            200        200       200
 

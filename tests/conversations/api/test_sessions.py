@@ -11,6 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from conversations.models import ConversationMessage, Session
+from mirix.tenants.models import AuditEvent
+from skills.models import AutoDreamRun
 from tests.factories import make_owner, make_session
 
 USER = "?user_id=alice"
@@ -236,3 +238,53 @@ def test_closing_a_session_of_long_ago_says_when_it_was_closed(api, session):
     Session.objects.update(state="distilled", closed_at=closed)
     answer = api.post(f"/v1/sessions/s-1/close{USER}").json()
     assert (answer["state"], answer["closed_at"]) == ("distilled", "2026-01-01T00:00:00Z")
+
+
+class TestRetry:
+    @pytest.fixture
+    def dead(self, session) -> Session:
+        Session.objects.update(state="dead", attempts=5, last_error="No JSON.")
+        session.refresh_from_db()
+        return session
+
+    def test_it_is_read_again(self, api, client_row, dead):
+        response = api.post(f"/v1/sessions/s-1/retry{USER}")
+        assert response.status_code == 200
+        answer = response.json()
+        assert (answer["state"], answer["attempts"], answer["last_error"]) == ("sealed", 0, "No JSON.")
+        dead.refresh_from_db()
+        assert dead.state == "sealed"
+        event = AuditEvent.objects.get()
+        assert (event.action, event.actor_name) == ("session.retried", client_row.name)
+        assert AutoDreamRun.objects.get().state == "queued"
+
+    def test_the_user_may_stand_in_the_body(self, api, dead):
+        response = api.post("/v1/sessions/s-1/retry", {"user_id": "alice"}, format="json")
+        assert response.json()["state"] == "sealed"
+
+    def test_again_or_where_nothing_failed_it_is_answered_as_it_is(self, api, session):
+        before = Session.objects.values().get()
+        assert api.post(f"/v1/sessions/s-1/retry{USER}").json()["state"] == "open"
+        assert Session.objects.values().get() == before
+        assert not AuditEvent.objects.exists()
+
+    def test_those_that_were_given_up_are_a_list(self, read_api, dead):
+        rows = read_api.get("/v1/sessions?state=dead").json()["results"]
+        assert [(row["session_id"], row["last_error"]) for row in rows] == [("s-1", "No JSON.")]
+
+    def test_a_read_only_key_may_not(self, read_api, dead):
+        assert read_api.post(f"/v1/sessions/s-1/retry{USER}").status_code == 403
+        dead.refresh_from_db()
+        assert dead.state == "dead"
+
+    def test_missing_and_foreign_are_the_same_bytes_and_change_nothing(self, api, stranger_api, dead):
+        answers = [
+            api.post(f"/v1/sessions/nope/retry{USER}"),
+            api.post("/v1/sessions/s-1/retry"),
+            api.post(f"/v1/sessions/%00/retry{USER}"),
+            stranger_api.post(f"/v1/sessions/s-1/retry{USER}"),
+        ]
+        assert {(answer.status_code, answer.content) for answer in answers} == {(404, NOT_FOUND)}
+        dead.refresh_from_db()
+        assert dead.state == "dead"
+        assert not AuditEvent.objects.exists()
