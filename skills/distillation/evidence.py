@@ -10,13 +10,16 @@ band, the distiller's own number only places the lesson inside it. The bands:
 | `self_correction` | an assistant turn | 0.4 | 0.7 |
 | `inferred`, and each of the above without what it needs | | 0.1 | 0.3 |
 
-A quote that stands in no turn puts the lesson into the lowest band, whatever its signal.
+A quote that stands in no turn puts the lesson into the lowest band, whatever its signal. So does one of a
+few letters that stands in a turn by chance: below `TELLING_CHARS` letters and digits it must be whole words
+there, below `MIN_CHARS` the whole turn or all that a failed tool complains of.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +28,7 @@ from skills.distillation.errors import failure
 from skills.distillation.types import Lesson, TranscriptTurn
 
 MAX_QUOTE_CHARS = 512
+TELLING_CHARS, MIN_CHARS = 12, 4
 EXPLICIT, CORRECTED, INFERRED = (0.8, 1.0), (0.4, 0.7), (0.1, 0.3)
 
 
@@ -58,7 +62,21 @@ def _find(lesson: Lesson, turns: Sequence[TranscriptTurn]) -> TranscriptTurn | N
         return None
     # A turn that suits the signal beats one that only happens to hold the same words.
     ranked = sorted(turns, key=lambda turn: (turn.seq != lesson.turn_seq, _band(lesson, turn) == INFERRED))
-    return next((turn for turn in ranked if quote in fold(turn.content)), None)
+    return next((turn for turn in ranked if _stands_in(quote, turn)), None)
+
+
+def _stands_in(quote: str, turn: TranscriptTurn) -> bool:
+    """Whether a turn says the quote: not where it is so short that it stands in any text by chance."""
+    text = fold(turn.content)
+    if quote not in text:
+        return False
+    size = sum(2 if unicodedata.east_asian_width(char) == "W" else 1 for char in quote if char.isalnum())
+    if size >= TELLING_CHARS or quote == text:
+        return True
+    if size >= MIN_CHARS and re.search(rf"(?<!\w){re.escape(quote)}(?!\w)", text):
+        return True
+    failed = failure(turn)
+    return failed is not None and quote == fold(failed.quote)
 
 
 def _words_of(quote: str, turn: TranscriptTurn) -> str:

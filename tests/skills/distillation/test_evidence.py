@@ -73,6 +73,35 @@ def test_a_blank_quote_is_unverified():
     assert ground(lesson(quote=" \n "), TURNS).verified is False
 
 
+@pytest.mark.parametrize(
+    ("quote", "content", "verified"),
+    [
+        ("No", "No", True),
+        ("No.", " No. ", True),
+        ("No", "No, I said economy", False),
+        ("e", "Please refund order 17.", False),
+        ("fund", "Please refund order 17.", False),
+        ("refund", "Please refund order 17.", True),
+        ("Please refu", "Please refund order 17.", False),
+        ("Please refund o", "Please refund order 17.", True),
+        ("不", "不对，我要经济舱", False),
+        ("不对", "不对，我要经济舱", True),
+        ("我要经济舱，不是", "不对，我要经济舱，不是商务舱", True),
+        ("…", "wait … no", False),
+        ("17", "Please refund order 17.", False),
+    ],
+)
+def test_a_quote_that_stands_anywhere_by_chance_proves_nothing(quote, content, verified):
+    turn = TranscriptTurn(seq=1, role="user", content=content)
+    assert ground(lesson(quote=quote, turn_seq=1), [turn]).verified is verified
+
+
+def test_all_that_a_tool_complains_of_may_be_short():
+    turn = TranscriptTurn(seq=1, role="tool", content='{"error": "no", "note": 1}')
+    assert ground(lesson(quote="no", turn_seq=1), [turn]).verified
+    assert not ground(lesson(quote="n", turn_seq=1), [turn]).verified
+
+
 def test_a_turn_that_does_not_exist_is_forgotten():
     assert ground(lesson(quote="nobody said so", turn_seq=99), TURNS).turn_seq is None
 
