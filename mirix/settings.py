@@ -235,6 +235,18 @@ MIRIX_SKILL_HYBRID_WEIGHTS = env.numbers(
     "MIRIX_SKILL_HYBRID_WEIGHTS", default=[1.0, 1.0, 1.0], low=0, high=1_000
 )
 
+# The model that distils; without its name none is ever asked, whatever keys lie about (mirix.llm.chat).
+MIRIX_LLM_MODEL = env.text("MIRIX_LLM_MODEL")
+MIRIX_LLM_BASE_URL = env.url("MIRIX_LLM_BASE_URL", default="", schemes=("https", "http"))
+# OpenAI's key is for OpenAI: it is not shown to a server that has an address of its own here.
+MIRIX_LLM_API_KEY = env.text("MIRIX_LLM_API_KEY") or (
+    "" if MIRIX_LLM_BASE_URL else env.text("OPENAI_API_KEY")
+)
+MIRIX_LLM_TIMEOUT_SECONDS = env.number("MIRIX_LLM_TIMEOUT_SECONDS", default=120.0, low=0.01, high=3600)
+MIRIX_LLM_MAX_RETRIES = env.whole("MIRIX_LLM_MAX_RETRIES", default=2, low=0, high=10)
+if len(MIRIX_LLM_MODEL) > 128:
+    raise env.refuse("MIRIX_LLM_MODEL", "a name of at most 128 characters", shown=MIRIX_LLM_MODEL)
+
 # Vectors for search; without a model it works by words alone (mirix.llm.embeddings).
 MIRIX_EMBEDDING_MODEL = env.text("MIRIX_EMBEDDING_MODEL")
 MIRIX_EMBEDDING_BASE_URL = env.url("MIRIX_EMBEDDING_BASE_URL", default="", schemes=("https", "http"))

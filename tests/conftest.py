@@ -10,11 +10,12 @@ from django.db import connection, connections
 from procrastinate.contrib.django import app
 from rest_framework.test import APIClient
 
+from mirix.llm import chat
 from mirix.llm.embeddings import get_endpoint
 from mirix.tenants.models import Client, Organization
 from mirix.tenants.owners import Owner
 from mirix.tenants.scope import UnscopedQuery, outside_request_scope
-from tests.endpoints import Endpoint, scripted_endpoint
+from tests.endpoints import ChatServer, Endpoint, scripted_chat, scripted_endpoint
 from tests.factories import make_client, make_key, make_member, make_owner, make_superuser, make_token
 
 
@@ -31,7 +32,9 @@ def pytest_configure() -> None:
     """Spare test clients the search for static files; let only the tests of limits meet them."""
     settings.WHITENOISE_AUTOREFRESH = True
     settings.AXES_ENABLED = False
-    settings.MIRIX_EMBEDDING_MODEL = ""  # whatever the developer's environment names
+    settings.MIRIX_LLM_MODEL = settings.MIRIX_EMBEDDING_MODEL = (
+        ""  # whatever the developer's environment names
+    )
     for kind in ("READ", "WRITE", "SEARCH", "DREAM", "AUTH"):
         setattr(settings, f"MIRIX_THROTTLE_{kind}", 0)
 
@@ -123,6 +126,21 @@ def endpoint(settings) -> Iterator[Endpoint]:
         settings.MIRIX_EMBEDDING_TIMEOUT_SECONDS = 10.0  # only tests of slowness shall meet it
         yield served
         if asked := get_endpoint():
+            asked.close()
+
+
+@pytest.fixture
+def chat_server(settings, monkeypatch) -> Iterator[ChatServer]:
+    """A scripted chat endpoint, which the settings name; pauses between tries are noted, not waited for."""
+    with scripted_chat() as served:
+        monkeypatch.setattr(chat, "pause", served.pauses.append)
+        settings.MIRIX_LLM_MODEL = "scripted"
+        settings.MIRIX_LLM_BASE_URL = served.url
+        settings.MIRIX_LLM_API_KEY = ""
+        settings.MIRIX_LLM_TIMEOUT_SECONDS = 10.0  # only tests of slowness shall meet it
+        settings.MIRIX_LLM_MAX_RETRIES = 2
+        yield served
+        if asked := chat.get_chat():
             asked.close()
 
 
