@@ -8,7 +8,14 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from mirix.tenants.models import Permission, Role
-from mirix.tenants.principal import DECIDING_ROLES, PERMISSION_OF_ROLE, RANK, Principal
+from mirix.tenants.principal import (
+    DECIDING_ROLES,
+    PERMISSION_OF_ROLE,
+    RANK,
+    RELEASE_QUARANTINED,
+    ROLES_WITH,
+    Principal,
+)
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
@@ -41,21 +48,39 @@ class CallerPermission(BasePermission):
         return str(Permission.READ if request.method in SAFE_METHODS else Permission.WRITE)
 
 
-class MayReview(BasePermission):
-    """Let people decide whose role says so; no key ever does."""
+class RolePermission(BasePermission):
+    """Let people do something whose role says so; no key ever does."""
+
+    roles: frozenset[str]
+    what = ""
+    """What the members of these roles do; it begins the refusal of a key."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        """Return whether the caller may decide on proposals."""
+        """Return whether the caller's role is one of those."""
         if not isinstance(request.auth, Principal):
             return False
         if not _is_offered(request, view):
             return True
         self.message = (
-            _needs_role(request.auth, DECIDING_ROLES)
+            _needs_role(request.auth, self.roles)
             if request.auth.role
-            else "Decisions are for members; a key may not decide."
+            else f"{self.what} are for members; a key may not decide."
         )
-        return request.auth.may_review
+        return request.auth.role in self.roles
+
+
+class MayReview(RolePermission):
+    """Let those decide on proposals who may."""
+
+    roles = DECIDING_ROLES
+    what = "Decisions"
+
+
+class MayRelease(RolePermission):
+    """Let those release what is quarantined who have the permission `release_quarantined`."""
+
+    roles = ROLES_WITH[RELEASE_QUARANTINED]
+    what = "Releases"
 
 
 def _is_offered(request: Request, view: APIView) -> bool:

@@ -54,6 +54,7 @@ class Act(models.TextChoices):
     INTAKE_REPLAYED = "intake.replayed", "Request replayed"
     INTAKE_GIVEN_UP = "intake.given_up", "Request given up"
     SESSION_CLOSED = "session.closed", "Session closed"
+    EXPERIENCE_RELEASED = "experience.released", "Experience released"
     SESSION_RETRIED = "session.retried", "Session to be read again"
 
 

@@ -22,6 +22,9 @@ PERMISSION_OF_ROLE: dict[str, Permission] = {
 }
 DECIDING_ROLES = frozenset({Role.REVIEWER.value, Role.ADMINISTRATOR.value})
 OPERATING_ROLES = frozenset({Role.OPERATOR.value, Role.ADMINISTRATOR.value})
+RELEASE_QUARANTINED = "release_quarantined"
+ROLES_WITH: dict[str, frozenset[str]] = {RELEASE_QUARANTINED: DECIDING_ROLES}
+"""Who has a permission that goes beyond reading, writing and administering."""
 NO_DEFAULT_USER = "This field is required: a member has no default end user."
 
 
@@ -88,6 +91,11 @@ class Principal:
     def may_review(self) -> bool:
         """True for people who may decide on proposals."""
         return self.role in DECIDING_ROLES
+
+    @property
+    def may_release(self) -> bool:
+        """True for people who may let evolution use an experience that was quarantined."""
+        return self.role in ROLES_WITH[RELEASE_QUARANTINED]
 
     @property
     def may_operate(self) -> bool:

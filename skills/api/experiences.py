@@ -1,16 +1,25 @@
-"""GET `/v1/experiences`: what sessions taught, with the words that prove it."""
+"""GET `/v1/experiences…`: what sessions taught, with the words that prove it; POST `…/release`."""
 
 from __future__ import annotations
 
 from django.db.models import QuerySet
+from django.http import Http404
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from conversations.api.fields import StrictBody
 from mirix.api.authentication import principal_of
 from mirix.api.filters import TrueOrFalseFilter, UserIdFilter
-from mirix.api.views import ReadOnlyModelViewSet
+from mirix.api.permissions import MayRelease
+from mirix.api.views import APIView, ReadOnlyModelViewSet
+from mirix.tenants.audit import Actor
+from mirix.text import clean_text
 from skills.models import ExperienceStatus, ExperienceType, SignalType, SkillExperience
+from skills.quarantine import MAX_REASON_CHARS, release_experience
 from skills.selectors.experiences import experiences_of
 
 
@@ -22,6 +31,9 @@ class ExperienceSerializer(serializers.ModelSerializer):
     run_id = serializers.CharField(allow_null=True)
     client_id = serializers.CharField()
     turn = serializers.SerializerMethodField(help_text="`convmsg-<n>`; null once the turn is pruned.")
+    quarantined = serializers.BooleanField(help_text="Evolution leaves it alone until a member releases it.")
+    quarantine_reason = serializers.CharField(help_text="Why it is, or was until it was released.")
+    released_by = serializers.SerializerMethodField(help_text="The member's name; null for keys.")
 
     class Meta:
         model = SkillExperience
@@ -47,6 +59,9 @@ class ExperienceSerializer(serializers.ModelSerializer):
             "verified",
             "quarantined",
             "quarantine_reason",
+            "released_at",
+            "released_by",
+            "release_reason",
             "status",
             "filter_tags",
             "created_at",
@@ -55,6 +70,10 @@ class ExperienceSerializer(serializers.ModelSerializer):
     def get_turn(self, experience: SkillExperience) -> str | None:
         """Return the public id of the turn, from the foreign key alone."""
         return f"convmsg-{experience.turn_id}" if experience.turn_id else None
+
+    def get_released_by(self, experience: SkillExperience) -> str | None:
+        """Return who released it, for members alone."""
+        return (experience.released_by_name or None) if principal_of(self.context["request"]).user else None
 
 
 class ExperienceFilter(filters.FilterSet):
@@ -99,3 +118,44 @@ class ExperienceViewSet(ReadOnlyModelViewSet):
         if getattr(self, "swagger_fake_view", False):
             return SkillExperience.objects.none()
         return experiences_of(organization=principal_of(self.request).organization)
+
+
+class ReleaseRequest(StrictBody):
+    """Body of `…/release`."""
+
+    reason = serializers.CharField(max_length=MAX_REASON_CHARS, help_text="Why; it is kept.")
+
+
+class ReleaseView(APIView):
+    """Let evolution use an experience that was quarantined."""
+
+    permission_classes = [MayRelease]
+
+    @extend_schema(
+        operation_id="experiences_release",
+        tags=["experiences"],
+        summary="Release an experience from quarantine",
+        description="For members with the permission `release_quarantined`: reviewers and administrators. "
+        "The next run may use it. Releasing it again changes nothing.",
+        request=ReleaseRequest,
+        responses={
+            200: OpenApiResponse(ExperienceSerializer, description="Released, now or before."),
+            400: OpenApiResponse(description="Invalid, naming the field."),
+            403: OpenApiResponse(description="No member who may release; a key never is."),
+            404: OpenApiResponse(description="No such experience."),
+        },
+    )
+    def post(self, request: Request, pk: str) -> Response:
+        """Answer the experience as it is now."""
+        caller = principal_of(request)
+        rows = experiences_of(organization=caller.organization)
+        experience = get_object_or_404(rows, pk=pk)
+        body = ReleaseRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        reason = clean_text(body.validated_data["reason"])
+        try:
+            release_experience(experience=experience, actor=Actor.of_principal(caller), reason=reason)
+        except SkillExperience.DoesNotExist as error:  # erased on the way
+            raise Http404 from error
+        serializer = ExperienceSerializer(get_object_or_404(rows, pk=pk), context={"request": request})
+        return Response(serializer.data)

@@ -7,7 +7,7 @@ from django.urls import path
 from skills.api.compare import CompareView
 from skills.api.decisions import ApproveView, RejectView
 from skills.api.dream import DreamView
-from skills.api.experiences import ExperienceViewSet
+from skills.api.experiences import ExperienceViewSet, ReleaseView
 from skills.api.proposals import ProposalViewSet
 from skills.api.runs import RunViewSet
 from skills.api.search import OrganizationSearchView, SearchView
@@ -20,6 +20,7 @@ urlpatterns = [
     path("memory/search_all_users", OrganizationSearchView.as_view(), name="memory-search-all-users"),
     path("v1/experiences", ExperienceViewSet.as_view({"get": "list"}), name="experiences"),
     path("v1/experiences/<id:pk>", ExperienceViewSet.as_view({"get": "retrieve"}), name="experience"),
+    path("v1/experiences/<id:pk>/release", ReleaseView.as_view(), name="experience-release"),
     path("v1/runs", RunViewSet.as_view({"get": "list"}), name="runs"),
     path("v1/runs/<id:pk>", RunViewSet.as_view({"get": "retrieve"}), name="run"),
     path("v1/skills", SkillViewSet.as_view({"get": "list"}), name="skills"),

@@ -48,6 +48,9 @@ class SkillExperience(Owned):
     (`tool:update_order`, `task:…`); `details` holds the facts behind an offline lesson as data. The quote
     stands word for word in the turn; it stays here when the turn is pruned, with who spoke (`turn_role`) and
     when that was done (`turn_pruned_at`).
+
+    Evolution leaves one alone while it is `quarantined`. Why it was stays when a person releases it, beside
+    who that was, when and why.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("sexp"), editable=False)
@@ -76,6 +79,9 @@ class SkillExperience(Owned):
     verified = models.BooleanField(default=False)
     quarantined = models.BooleanField(default=False)
     quarantine_reason = models.CharField(max_length=256, blank=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+    released_by_name = models.CharField(max_length=150, blank=True)
+    release_reason = models.TextField(blank=True)
     status = models.CharField(
         max_length=16, choices=ExperienceStatus.choices, default=ExperienceStatus.PENDING
     )

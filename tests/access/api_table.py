@@ -83,6 +83,9 @@ v1/experiences
 v1/experiences/<id:pk>
   GET,HEAD 401     200   200    200    200       200       200            200        404       404
 
+v1/experiences/<id:pk>/release
+  POST     401     403   403    403    200       403       200            200        403       404
+
 v1/runs
   GET,HEAD 401     200   200    200    200       200       200            200        200       200
 

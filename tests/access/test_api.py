@@ -49,6 +49,7 @@ BODIES: dict[str, Any] = {
     "memory/add_sync": {"messages": MESSAGES, "session_id": "new"},
     "memory/auto_dream": {},
     "users/create_or_get": {"user_id": "user-of-home"},
+    "v1/experiences/<id:pk>/release": {"reason": "So."},
     "v1/proposals/<id:pk>/reject": {"reason": "No."},
 }
 """What is sent, by route; elsewhere an empty object."""

@@ -36,6 +36,13 @@ def test_a_key_may_what_it_says_and_never_decides(client_row, permission, may):
     assert (principal.client, principal.user, principal.identity) == (client_row, None, f"key:{key.pk}")
 
 
+@pytest.mark.parametrize(("role", "may"), [("reviewer", True), ("operator", False), ("administrator", True)])
+def test_who_decides_may_release_what_is_quarantined(owner, client_row, role, may):
+    assert member(owner.organization, role).may_release is may
+    assert Principal.of_superuser(make_superuser(), owner.organization).may_release
+    assert not Principal.of_client(client_row).may_release
+
+
 def test_a_trusted_client_reads_and_writes(client_row):
     principal = Principal.of_client(client_row)
 

@@ -1,4 +1,4 @@
-"""GET `/v1/experiences` and `/v1/experiences/{id}`."""
+"""GET `/v1/experiences` and `/v1/experiences/{id}`, POST `/v1/experiences/{id}/release`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from mirix.tenants.models import AuditEvent
+from skills.models import SkillExperience
 from tests.factories import make_attempt, make_experience, make_owner, make_run, make_session
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +53,9 @@ def test_an_experience_shows_its_evidence(read_api, owner):
         "verified": True,
         "quarantined": False,
         "quarantine_reason": "",
+        "released_at": None,
+        "released_by": None,
+        "release_reason": "",
         "status": "pending",
         "filter_tags": {"desk": "air"},
         "created_at": experience.created_at.isoformat().replace("+00:00", "Z"),
@@ -155,3 +160,62 @@ def test_a_longer_list_takes_no_more_queries(read_api, owner):
         make_experience(owner)
 
     assert queries() == one == 2
+
+
+class TestRelease:
+    @pytest.fixture
+    def held(self, owner) -> SkillExperience:
+        return make_experience(owner, quarantined=True, quarantine_reason="Only a tool says so.")
+
+    def release(self, api, experience, **body):
+        return api.post(f"/v1/experiences/{experience.pk}/release", body, format="json")
+
+    def test_a_member_releases_it_with_a_reason(self, member_api, read_api, held):
+        answer = self.release(member_api("reviewer"), held, reason="I asked the shop.")
+
+        assert answer.status_code == 200
+        held.refresh_from_db()
+        row = answer.json()
+        assert (row["quarantined"], row["quarantine_reason"]) == (False, "Only a tool says so.")
+        assert row["released_at"] == held.released_at.isoformat().replace("+00:00", "Z")
+        assert (row["released_by"], row["release_reason"]) == (held.released_by_name, "I asked the shop.")
+        assert held.released_by_name == AuditEvent.objects.get().actor_name != ""
+        assert read_api.get(f"/v1/experiences/{held.pk}").json() == row | {"released_by": None}
+
+    def test_again_it_is_answered_as_it_is(self, member_api, held):
+        first = self.release(member_api("reviewer"), held, reason="So.")
+        second = self.release(member_api("reviewer"), held, reason="Also so.")
+
+        assert first.json() == second.json()
+        assert AuditEvent.objects.count() == 1
+
+    @pytest.mark.parametrize(
+        "body", [{}, {"reason": " "}, {"reason": "x" * 2_001}, {"reason": "x", "all": 1}]
+    )
+    def test_what_is_wrong_names_its_field(self, member_api, held, body):
+        answer = self.release(member_api("administrator"), held, **body)
+
+        assert answer.status_code == 400
+        assert list(answer.json()) == (["all"] if "all" in body else ["reason"])
+        held.refresh_from_db()
+        assert held.quarantined
+
+    def test_no_key_and_no_operator_may(self, member_api, admin_api, held):
+        assert self.release(member_api("operator"), held, reason="So.").json() == {
+            "detail": "This needs the role reviewer or administrator; yours is operator."
+        }
+        assert self.release(admin_api, held, reason="So.").json() == {
+            "detail": "Releases are for members; a key may not decide."
+        }
+        held.refresh_from_db()
+        assert held.quarantined
+
+    def test_a_stranger_gets_what_a_missing_one_gets(self, member_api, stranger, held):
+        api = member_api("administrator", stranger.organization)
+        foreign = self.release(api, held, reason="So.")
+        missing = api.post("/v1/experiences/sexp-none/release", {"reason": "So."}, format="json")
+
+        assert (foreign.status_code, foreign.content) == (404, missing.content)
+        held.refresh_from_db()
+        assert held.quarantined
+        assert not AuditEvent.objects.exists()
