@@ -197,6 +197,12 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("MIRIX_EMAIL_FROM", default="mirix@
 
 MIRIX_DISTILLER = env.choice("MIRIX_DISTILLER", "auto", ("auto", "llm", "offline"))
 MIRIX_DISTILLER_MAX_CONCURRENCY = env.whole("MIRIX_DISTILLER_MAX_CONCURRENCY", default=4, low=1, high=100)
+MIRIX_DISTILLER_MAX_TRANSCRIPT_CHARS = env.whole(
+    _either("DISTILLER_MAX_TRANSCRIPT_CHARS"), default=80_000, low=1_000, high=10_000_000
+)
+MIRIX_DISTILLER_MAX_MESSAGE_CHARS = env.whole(
+    _either("DISTILLER_MAX_MESSAGE_CHARS"), default=8_000, low=200, high=10_000_000
+)
 MIRIX_DISTILLER_MAX_ATTEMPTS = env.whole("MIRIX_DISTILLER_MAX_ATTEMPTS", default=5, low=1, high=100)
 MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = env.whole(
     _either("SKILL_TRIGGER_SESSION_THRESHOLD"), default=5, low=0, high=1_000

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from skills.credentials import CREDENTIAL, names_a_secret
+from mirix.redaction import names_a_secret, replace_secrets
 from skills.distillation.calls import bounded, parsed
 from skills.distillation.types import TranscriptTurn
 
@@ -59,16 +59,13 @@ class Secrets:
             return [self._value(item, name) for item in value]
         if isinstance(value, str) and value.strip() and names_a_secret(name):
             return self._cover(value)
-        return CREDENTIAL.sub(self._found, value) if isinstance(value, str) else value
+        return replace_secrets(value, self._found) if isinstance(value, str) else value
 
     def _covered(self, text: str) -> str:
-        return CREDENTIAL.sub(self._found, self._known.sub(lambda match: self._cover(match[0]), text))
+        return replace_secrets(self._known.sub(lambda match: self._cover(match[0]), text), self._found)
 
-    def _found(self, match: re.Match[str]) -> str:
-        secret = match["named"] or match[0]
-        if _COVER.fullmatch(secret):
-            return match[0]
-        return match[0].replace(secret, self._cover(secret))
+    def _found(self, secret: str, label: str) -> str:
+        return secret if _COVER.fullmatch(secret) else self._cover(secret)
 
     def _cover(self, secret: str) -> str:
         if secret not in self._covers:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mirix.redaction import holds_secret
 from mirix.text import HIDDEN
 from skills.content import MAX_DESCRIPTION_CHARS, MAX_TRIGGERS, Content
-from skills.credentials import CREDENTIAL
 from skills.review.diffs import readable_fields
 
 RISK_LABELS: dict[str, str] = {
@@ -57,7 +57,7 @@ def risk_flags(
         "tool_only_support": is_tool_only(support),
         "hidden_characters": has_hidden_characters(new),
         "new_address": bool(set(addresses(new)) - set(addresses(old))),
-        "credential": has_credential(new),
+        "credential": holds_secret(new),
         "near_size_limit": is_near_size_limit(after, max_instructions_chars),
         "single_failure": is_single_failure(old, new, support),
     }
@@ -133,11 +133,6 @@ def addresses(text: str) -> Iterator[str]:
     for match in DOMAIN.finditer(EMAIL.sub(" ", rest)):
         if not LOCAL_HOST.fullmatch(match.group()):
             yield match.group().lower()
-
-
-def has_credential(text: str) -> bool:
-    """Whether a text holds something in the form of a secret; the mere word is harmless."""
-    return bool(CREDENTIAL.search(text))
 
 
 def is_near_size_limit(content: Content, max_instructions_chars: int) -> bool:
