@@ -11,6 +11,7 @@ import binascii
 import json
 import math
 import struct
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,11 +27,16 @@ if TYPE_CHECKING:
 PUBLIC_URL = "https://api.openai.com/v1"
 DOCUMENT_TIMEOUT_SECONDS = 60.0
 DOCUMENT_RETRIES = 2
-MAX_QUERY_CHARS = 2_000
+MAX_QUERY_CHARS = 1_000
+"""Of longer queries half of it from either end is embedded: a model reads little more, and takes long."""
+SHORT_QUERY_CHARS = 300
+"""An endpoint that has no time for so few characters has none for any query."""
 MAX_DIMENSIONS = 16_000
 MAX_ANSWER_BYTES = 64_000_000
 REST_SECONDS = 5.0
 """How long queries go without an endpoint that let one of them wait in vain."""
+VAIN_SHARE = 0.25
+"""How much of the timeout a query may take that fails before it was a wait in vain."""
 
 
 class EmbeddingFailed(Exception):
@@ -66,7 +72,7 @@ class EmbeddingEndpoint:
     def __init__(self, config: EmbeddingConfig) -> None:
         self.config = config
         self.model = config.model
-        self._rests_until = 0.0
+        self._rest = Rest()
 
     def space(self, kind: str) -> str:
         """Return the name of the space in which vectors of documents lie, `kind` saying what is embedded.
@@ -81,27 +87,33 @@ class EmbeddingEndpoint:
     def query_key(self) -> str:
         """What the vector of a query depends on beside the query; part of the key that caches it."""
         config = self.config
-        return _digest(config.base_url, config.model, config.query_prefix, config.query_input_type)
+        asked = (config.base_url, config.model, config.query_prefix, config.query_input_type)
+        return _digest(*asked, str(MAX_QUERY_CHARS))
 
     def embed_query(self, text: str) -> list[float]:
-        """Return the vector of a query, of which it takes the first `MAX_QUERY_CHARS` characters.
+        """Return the vector of a query, of which it takes `MAX_QUERY_CHARS` characters, see `asked_of`.
 
         Asks once and waits `config.timeout` seconds. After a wait in vain it fails at once for
-        `REST_SECONDS`, so that a slow endpoint does not hold up every search. Not within a transaction.
+        `REST_SECONDS`, so that an endpoint in trouble does not hold up every search; where a long query
+        waited, only for queries as long as that. Not within a transaction.
         """
         config = self.config
-        if time.monotonic() < self._rests_until:
-            raise EmbeddingFailed(_late(config.timeout))
+        asked = asked_of(text)
+        if reason := self._rest.reason_for(len(asked)):
+            raise EmbeddingFailed(reason)
+        _ = self._client  # what it takes to be made is no wait
+        began = time.monotonic()
         try:
             (vector,) = self._embed(
-                [config.query_prefix + text[:MAX_QUERY_CHARS]],
+                [config.query_prefix + asked],
                 input_type=config.query_input_type,
                 timeout=config.timeout,
                 retries=0,
             )
-        except _Late as error:
-            self._rests_until = time.monotonic() + REST_SECONDS
-            raise EmbeddingFailed(error.reason) from error
+        except EmbeddingFailed as error:
+            if time.monotonic() - began >= VAIN_SHARE * config.timeout:
+                self._rest.begin(len(asked), error.reason)
+            raise
         return vector
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
@@ -147,11 +159,11 @@ class EmbeddingEndpoint:
                 for chunk in response.iter_bytes():
                     body += chunk
                     if time.monotonic() > deadline:
-                        raise _Late(_late(timeout))
+                        raise EmbeddingFailed(_late(timeout))
                     if len(body) > MAX_ANSWER_BYTES:
                         raise EmbeddingFailed("the endpoint's answer has no end")
         except (openai.APITimeoutError, httpx2.TimeoutException) as error:
-            raise _Late(_late(timeout)) from error
+            raise EmbeddingFailed(_late(timeout)) from error
         except openai.APIStatusError as error:
             _refuse_status(error.status_code, error)
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
@@ -161,8 +173,34 @@ class EmbeddingEndpoint:
         return _vectors(bytes(body), len(texts))
 
 
-class _Late(EmbeddingFailed):
-    """The endpoint took too long."""
+class Rest:
+    """For how long, and from what length on, queries go without the endpoint. Shared by threads."""
+
+    def __init__(self) -> None:
+        self._until, self._from_chars, self._reason = 0.0, 0, ""
+        self._lock = threading.Lock()
+
+    def begin(self, chars: int, reason: str) -> None:
+        """Begin after a query of so many characters waited in vain; who is out already stays out."""
+        chars = 0 if chars <= SHORT_QUERY_CHARS else chars
+        with self._lock:
+            now = time.monotonic()
+            self._from_chars = min(chars, self._from_chars) if now < self._until else chars
+            self._until, self._reason = now + REST_SECONDS, reason
+
+    def reason_for(self, chars: int) -> str:
+        """Return why a query of so many characters goes without; empty where it may ask."""
+        with self._lock:
+            rests = chars >= self._from_chars and time.monotonic() < self._until
+            return self._reason if rests else ""
+
+
+def asked_of(query: str) -> str:
+    """Return what is embedded of a query: all of it, or both ends, where what is asked mostly stands."""
+    if len(query) <= MAX_QUERY_CHARS:
+        return query
+    half = (MAX_QUERY_CHARS - 1) // 2
+    return f"{query[:half]}\n{query[-half:]}"
 
 
 def get_endpoint() -> EmbeddingEndpoint | None:

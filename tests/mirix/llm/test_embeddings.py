@@ -10,13 +10,15 @@ import time
 
 import pytest
 
-from mirix.llm import checks
+from mirix.llm import checks, embeddings
 from mirix.llm.embeddings import (
     MAX_QUERY_CHARS,
     REST_SECONDS,
+    SHORT_QUERY_CHARS,
     EmbeddingConfig,
     EmbeddingEndpoint,
     EmbeddingFailed,
+    asked_of,
     get_endpoint,
 )
 from tests.endpoints import scripted_endpoint, word_vector
@@ -60,12 +62,12 @@ def test_prefixes_and_input_types_tell_queries_from_documents(endpoint, settings
     asked = get_endpoint()
     asked.embed_query("refund")
     asked.embed_documents(["refund"])
-    asked.embed_query("x" * 10_000)
+    asked.embed_query("How?" + "x" * 10_000 + "Why?")
     asked.close()
     query, document, long_query = endpoint.script.requests
     assert (query["input"], query["input_type"]) == (["query: refund"], "query")
     assert (document["input"], document["input_type"]) == (["passage: refund"], "passage")
-    assert long_query["input"] == ["query: " + "x" * MAX_QUERY_CHARS]
+    assert long_query["input"] == [f"query: How?{'x' * 495}\n{'x' * 495}Why?"]
     assert set(endpoint.script.keys) == {"Bearer sesame"}
 
 
@@ -188,6 +190,71 @@ def test_a_slow_endpoint_costs_one_search_its_timeout_and_others_nothing(
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + REST_SECONDS)
     assert len(get_endpoint().embed_query("c")) == 32
+
+
+class TestRest:
+    """What a wait in vain means for the next queries."""
+
+    @pytest.fixture
+    def asked(self, endpoint, settings):
+        settings.MIRIX_EMBEDDING_TIMEOUT_SECONDS = 20.0
+        return get_endpoint()
+
+    def test_a_long_query_that_was_late_keeps_no_shorter_one_away(self, endpoint, settings):
+        settings.MIRIX_EMBEDDING_TIMEOUT_SECONDS = 0.3
+        endpoint.script.slow = 30.0
+        asked, long = get_endpoint(), "a" * (SHORT_QUERY_CHARS + 1)
+        assert failure(asked.embed_query, long)
+        requests = len(endpoint.script.requests)
+        for as_long in (long, "b" * MAX_QUERY_CHARS, "c" * 10_000):
+            assert failure(asked.embed_query, as_long).reason == "the endpoint gave no answer within 0.3 s"
+        assert len(endpoint.script.requests) == requests
+        assert not asked._rest.reason_for(SHORT_QUERY_CHARS)
+
+    def test_a_shorter_one_that_is_late_meanwhile_lowers_the_bar_and_a_longer_one_does_not(
+        self, endpoint, asked
+    ):
+        for chars in (900, 600):
+            asked._rest.begin(chars, "late")
+        asked._rest.begin(800, "late")  # asked before the others were late
+        assert len(asked.embed_query("a" * 599)) == 32
+        assert failure(asked.embed_query, "a" * 600).reason == "late"
+
+    def test_a_short_query_that_was_late_keeps_all_away_until_the_rest_is_over(
+        self, endpoint, asked, monkeypatch
+    ):
+        asked._rest.begin(SHORT_QUERY_CHARS, "late")
+        assert failure(asked.embed_query, "a").reason == "late"
+        now = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: now + REST_SECONDS)
+        assert len(asked.embed_query("a")) == 32
+        asked._rest.begin(900, "late")
+        assert len(asked.embed_query("a")) == 32
+
+    def test_an_error_that_took_long_to_come_is_a_wait_in_vain_and_a_quick_one_is_none(
+        self, endpoint, asked, monkeypatch
+    ):
+        endpoint.script.status = 500
+        for text in ("a", "b"):
+            assert failure(asked.embed_query, text).reason == "the endpoint answered with status 500"
+        assert len(endpoint.script.requests) == 2
+        endpoint.script.slow = 0.3
+        monkeypatch.setattr(embeddings, "VAIN_SHARE", 0.01)
+        for text in ("c", "d"):
+            assert failure(asked.embed_query, text).reason == "the endpoint answered with status 500"
+        assert len(endpoint.script.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("", ""),
+        ("a" * MAX_QUERY_CHARS, "a" * MAX_QUERY_CHARS),
+        ("a" * 500 + "b" * 501, "a" * 499 + "\n" + "b" * 499),
+    ],
+)
+def test_of_a_long_query_both_ends_are_embedded(query, asked):
+    assert asked_of(query) == asked
 
 
 def test_an_endpoint_that_is_down_fails_at_once_and_works_as_soon_as_it_is_back(settings):
