@@ -63,6 +63,13 @@ def unsuccessful(sessions: QuerySet[Session], *, now: datetime | None = None) ->
     return sessions.filter(failed, last_seq__gt=F("distilled_through"))
 
 
+def has_failed(session: Session) -> bool:
+    """Return whether a session, as it was read, is one of `unsuccessful`."""
+    due = session.next_attempt_at is None or session.next_attempt_at <= timezone.now()
+    rests = session.state == SessionState.SEALED and (session.attempts > 0 or not due)
+    return (session.state == SessionState.DEAD or rests) and session.last_seq > session.distilled_through
+
+
 def failed_intake_of(*, organization: Organization) -> QuerySet[IntakeRecord]:
     """Return the requests of an organization whose turns could not be stored, and that can be replayed."""
     failed = IntakeRecord.objects.for_organization(organization).filter(state=IntakeState.FAILED)

@@ -14,11 +14,15 @@ from django.urls import reverse
 from conversations.admin.sessions import SessionAdmin
 from conversations.admin.transcript import Pin, turn_url
 from conversations.models import ConversationMessage, Session
+from conversations.selectors import has_failed
 from mirix.admin_base import display
 from skills.admin.evidence import KINDS
+from skills.admin.replies import reply_of, with_reply
 from skills.models import SkillExperience
 
 MAX_ATTEMPTS_SHOWN = 20
+MAX_FAILURES, MAX_REPLY_CHARS = 5, 20_000
+"""Of a session that failed, so many attempts are shown with so much of their replies."""
 
 admin.site.unregister(Session)
 
@@ -67,9 +71,15 @@ class LearnedSessionAdmin(SessionAdmin):
         ]
 
     def page_context(self, request: HttpRequest, obj: Session) -> dict[str, Any]:
-        """Add what was learned, each lesson with the address of its turn, and the attempts."""
+        """Add what was learned, each lesson with the address of its turn, and the attempts.
+
+        Of a session that could not be learned from, the last attempts are shown with what was answered.
+        """
         experiences = obj.experiences.order_by("turn_seq", "id")
+        attempts = obj.distillation_attempts.defer("raw_reply", "dropped").order_by("-created_at", "id")
+        failures = with_reply(attempts, chars=MAX_REPLY_CHARS)[:MAX_FAILURES] if has_failed(obj) else []
         return super().page_context(request, obj) | {
             "learned": [(experience, turn_url(obj.pk, experience.turn_seq)) for experience in experiences],
-            "attempts": obj.distillation_attempts.order_by("-created_at", "id")[:MAX_ATTEMPTS_SHOWN],
+            "attempts": attempts[:MAX_ATTEMPTS_SHOWN],
+            "failures": [(attempt, reply_of(attempt, chars=MAX_REPLY_CHARS)) for attempt in failures],
         }

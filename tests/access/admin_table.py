@@ -225,6 +225,16 @@ close
   POST            302     403       403       302       302            302        404
 """
 
+# Of sessions of several organizations those are retried in which the user may operate; each says its outcome.
+RETRYING = """
+retry
+  GET             302     403       405       405       405            405        404
+  POST            302     403       403       302       302            302        404
+retry_many
+  GET             302     403       403       200       200            200        200
+  POST            302     403       403       200       200            200        200
+"""
+
 # Whoever may operate brings skills along, as proposals.
 TRAVELLING = """
 import
@@ -277,7 +287,7 @@ try
 
 MODELS = {
     "conversations.intakerecord": READ + REPLAY,
-    "conversations.session": READ + CLOSING,
+    "conversations.session": READ + CLOSING + RETRYING,
     "skills.autodreamrun": READ,
     "skills.distillationattempt": READ,
     "skills.searchevent": READ + TRYING,
