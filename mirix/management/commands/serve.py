@@ -141,11 +141,10 @@ def web_server(descriptor: int) -> list[str]:
     # The control socket would lie in the home folder, and be shared by all checkouts of a user.
     return [
         *(sys.executable, "-m", "gunicorn", "mirix.wsgi", "--bind", f"fd://{descriptor}"),
-        *("--worker-class", "gthread", "--threads", "8", "--graceful-timeout", "10"),
+        *("--worker-class", "mirix.heads.Worker", "--threads", "8", "--graceful-timeout", "10"),
+        *("--keep-alive", "5"),  # also how long a connection may say nothing before its head is whole
         *("--log-level", "warning", "--no-control-socket"),
         *("--logger-class", "mirix.refusals.Log"),
-        # A question of 2,000 characters of Chinese is a line of 18,000 bytes.
-        *("--limit-request-line", "0"),
         # No header says under which path we are, nor who has logged in.
         *("--forwarder-headers", ""),
     ]
