@@ -31,6 +31,12 @@ MAX_QUOTE_CHARS = 512
 TELLING_CHARS, MIN_CHARS = 12, 4
 EXPLICIT, CORRECTED, INFERRED = (0.8, 1.0), (0.4, 0.7), (0.1, 0.3)
 
+MARKERS = re.compile(
+    r"\[(?:served by skill search|redacted: [a-z ]+|[\d,]+ (?:characters|turns?) left out[^\]]{0,20}"
+    r"|truncated, \d+ characters in all)\]"
+)
+"""What stands in a turn in the place of words: nobody said it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Grounded:
@@ -56,6 +62,18 @@ def ground(lesson: Lesson, turns: Sequence[TranscriptTurn]) -> Grounded:
     )
 
 
+def suits(signal_type: str, turn: TranscriptTurn) -> bool:
+    """Whether a turn can give such a signal; any turn may be inferred from."""
+    match signal_type:
+        case "tool_error":
+            return failure(turn) is not None
+        case "user_critique" | "user_confirmation":
+            return turn.role == "user"
+        case "self_correction":
+            return turn.role == "assistant"
+    return True
+
+
 def _find(lesson: Lesson, turns: Sequence[TranscriptTurn]) -> TranscriptTurn | None:
     quote = fold(lesson.quote)
     if not quote:
@@ -70,8 +88,11 @@ def _stands_in(quote: str, turn: TranscriptTurn) -> bool:
     text = fold(turn.content)
     if quote not in text:
         return False
-    size = sum(2 if unicodedata.east_asian_width(char) == "W" else 1 for char in quote if char.isalnum())
-    if size >= TELLING_CHARS or quote == text:
+    words = MARKERS.sub("", quote)
+    size = sum(2 if unicodedata.east_asian_width(char) == "W" else 1 for char in words if char.isalnum())
+    if not size:
+        return False
+    if size >= TELLING_CHARS or words == text:
         return True
     if size >= MIN_CHARS and re.search(rf"(?<!\w){re.escape(quote)}(?!\w)", text):
         return True
@@ -96,11 +117,6 @@ def _credibility(lesson: Lesson, turn: TranscriptTurn | None) -> float:
 
 
 def _band(lesson: Lesson, turn: TranscriptTurn) -> tuple[float, float]:
-    match lesson.signal_type:
-        case "tool_error" if failure(turn) is not None:
-            return EXPLICIT
-        case "user_critique" | "user_confirmation" if turn.role == "user":
-            return EXPLICIT
-        case "self_correction" if turn.role == "assistant":
-            return CORRECTED
-    return INFERRED
+    bands = {"self_correction": CORRECTED}
+    bands |= dict.fromkeys(("tool_error", "user_critique", "user_confirmation"), EXPLICIT)
+    return bands.get(lesson.signal_type, INFERRED) if suits(lesson.signal_type, turn) else INFERRED

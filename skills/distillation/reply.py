@@ -225,12 +225,15 @@ def _turn(value: Any) -> int | None:
 _PAIRS = {'"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "「": "」"}
 
 
+_HEADER = re.compile(r"^\[turn \d+ [^\]\n]{1,120}\]\s")
+
+
 def unquoted(quote: str) -> str:
-    """Return a quote without quotation marks around it and dots of omission at its ends.
+    """Return a quote without its turn's header, quotation marks around it and dots of omission at its ends.
 
     What stood between quotation marks in the turn is found without them as well.
     """
-    quote = quote.strip()
+    quote = _HEADER.sub("", quote.strip(), count=1).strip()
     if len(quote) > 1 and _PAIRS.get(quote[0]) == quote[-1] and quote[0] not in quote[1:-1]:
         quote = quote[1:-1].strip()
     for dots in ("…", "..."):

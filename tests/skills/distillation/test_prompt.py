@@ -7,7 +7,7 @@ import pytest
 from skills.distillation import prompt
 from skills.distillation.types import KnownSkill
 
-PINNED = "distil-1-2eed358d1fcd"
+PINNED = "distil-1-8454332087a9"
 
 
 def test_the_version_holds_a_digest_of_all_that_is_told():

@@ -189,6 +189,8 @@ def test_evidence_may_lie_beside_the_other_fields():
         ("“so it is”", "so it is"),
         ("«so it is»", "so it is"),
         ("...so it is…", "so it is"),
+        ("[turn 7 user 5e1f0c2a]\nso it is", "so it is"),
+        ("[turn 7] so", "[turn 7] so"),
         ('"so" it "is"', '"so" it "is"'),
         ("so it's", "so it's"),
         ('"', '"'),
