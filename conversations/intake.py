@@ -22,8 +22,10 @@ from conversations.sealing import close_session, seal_sessions
 from conversations.selectors import find_session, overdue_intake
 from conversations.storage import fail, store_turns
 from mirix.queue import defer
+from mirix.redaction import redact_json
 from mirix.tenants.models import Client
 from mirix.tenants.owners import Owner
+from mirix.tenants.selectors import redacts_on_intake
 from mirix.text import shorten
 
 STORE_TURNS = "conversations.store_turns"
@@ -66,11 +68,12 @@ def accept(
 
     A request that comes again under its idempotency key gets the first one's answer and writes nothing. Only
     where its turns were never stored and its body was pruned is it stored now, since here it is again.
-    Raises `KeyReused` when the key belongs to another body.
+    Raises `KeyReused` when the key belongs to another body: the one that came, whatever of it may be stored.
     """
     body_hash = envelope.body_hash(end_user_id=owner.end_user.pk) if idempotency_key else ""
     try:
         known = _known(client, idempotency_key, body_hash)
+        envelope = _storable(owner, envelope)
         if known is not None:
             return _brought_back(known, envelope.messages)
         request = (client, owner, envelope, body_hash, wait, idempotency_key)
@@ -90,6 +93,13 @@ def accept(
         if known is None:
             raise
         return known
+
+
+def _storable(owner: Owner, envelope: Envelope) -> Envelope:
+    """Return a request as it may be stored: without secrets where its organization wants that."""
+    if not redacts_on_intake(owner.organization):
+        return envelope
+    return replace(envelope, messages=redact_json(envelope.messages))
 
 
 def _known(client: Client, idempotency_key: str, body_hash: str) -> Accepted | None:
@@ -216,7 +226,7 @@ def store_queued(*, intake_id: str) -> IntakeRecord | None:
     """
     record = (
         IntakeRecord.objects.filter(pk=intake_id, state=IntakeState.QUEUED)
-        .select_related("organization", "end_user")
+        .select_related("organization__settings", "end_user")
         .first()
     )
     return _store_again(record) if record else None

@@ -33,6 +33,8 @@ from conversations.models import (
     TurnRole,
 )
 from conversations.selectors import queued_before, turns_of
+from mirix.redaction import redact_json
+from mirix.tenants.selectors import redacts_on_intake
 from mirix.text import clean_text, truncate
 
 CHANGED = (
@@ -101,6 +103,8 @@ def _lock_session(record: IntakeRecord) -> tuple[Session, bool]:
 
 def _store_or_fail(record: IntakeRecord, session: Session) -> None:
     messages = (record.body or {}).get("messages", [])
+    if redacts_on_intake(record.organization):  # as it may not have been when the request was accepted
+        messages = redact_json(messages)
     try:
         with transaction.atomic():
             _store(record, session, messages)

@@ -15,6 +15,8 @@ from typing import Any
 
 MAX_DEPTH = 100
 MAX_PASSES = 8
+MIN_CHARS = 7
+"""No secret, with the words that tell it, is shorter."""
 MAX_KNOWN = 500
 MIN_KNOWN_CHARS = 6
 MARKER = re.compile(r"\[redacted: [a-z ]+\]")
@@ -202,6 +204,8 @@ _PAIR_HINTS = (
 
 def redact(text: str) -> str:
     """Return `text` with a marker in the place of each secret."""
+    if len(text) < MIN_CHARS:
+        return text
     return replace_secrets(text, lambda secret, label: f"[redacted: {label}]")
 
 
@@ -328,15 +332,19 @@ def _covered(form: _Form, match: re.Match[str], cover: Callable[[str, str], str]
     return match[0][:start] + cover(secret, form.label) + match[0][end:]
 
 
+def _named(entry: dict[str, Any]) -> str:
+    """Return what the value of an entry is called, as in `{"name": "password", "value": "…"}`."""
+    return next((str(entry[key]) for key in ("name", "key", "field") if key in entry), "")
+
+
 def _redacted(value: Any, name: str, redact: Callable[[str], str], depth: int) -> Any:
     if isinstance(value, str):
         if name and names_a_secret(name) and value.strip() and not MARKER.fullmatch(value):
             return "[redacted: secret]"
         return redact(value)
     if isinstance(value, dict) and depth > 0:
-        named = next((str(value[key]) for key in ("name", "key", "field") if key in value), "")
         return {
-            redact(key): _redacted(item, named if key == "value" else key, redact, depth - 1)
+            redact(key): _redacted(item, _named(value) if key == "value" else key, redact, depth - 1)
             for key, item in value.items()
         }
     if isinstance(value, list) and depth > 0:

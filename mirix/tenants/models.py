@@ -105,7 +105,7 @@ class OrganizationSettings(TenantModel):
     redact_on_intake = models.BooleanField(
         null=True,
         blank=True,
-        help_text="Whether secrets and personal data are masked before a turn is stored.",
+        help_text="Whether passwords, keys and card numbers are taken out before a turn is stored.",
     )
     email_digest = models.BooleanField(
         default=False, help_text="Whether reviewers and administrators get an e-mail when something waits."

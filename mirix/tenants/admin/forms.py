@@ -208,7 +208,7 @@ class SettingsForm(ServiceForm):
     redact_on_intake = forms.ChoiceField(
         required=False,
         label="Redaction on intake",
-        help_text="Masks secrets and personal data before a turn is stored. Not done by this version yet.",
+        help_text="Takes passwords, keys and card numbers out of what comes in before it is stored.",
     )
     conversation_retention_days = _days("Distilled turns", "Counted from when they were learned from.")
     undistilled_retention_days = _days(

@@ -144,7 +144,7 @@ class Migration(migrations.Migration):
             name="redact_on_intake",
             field=models.BooleanField(
                 blank=True,
-                help_text="Whether secrets and personal data are masked before a turn is stored.",
+                help_text="Whether passwords, keys and card numbers are taken out before a turn is stored.",
                 null=True,
             ),
         ),
