@@ -90,7 +90,7 @@ def _stands_in(quote: str, turn: TranscriptTurn) -> bool:
         return False
     words = MARKERS.sub("", quote)
     size = sum(2 if unicodedata.east_asian_width(char) == "W" else 1 for char in words if char.isalnum())
-    if not size:
+    if not words.strip():
         return False
     if size >= TELLING_CHARS or words == text:
         return True

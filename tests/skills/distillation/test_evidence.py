@@ -89,6 +89,11 @@ def test_a_blank_quote_is_unverified():
         ("我要经济舱，不是", "不对，我要经济舱，不是商务舱", True),
         ("…", "wait … no", False),
         ("17", "Please refund order 17.", False),
+        ("?!", "?!", True),
+        ("[redacted: api key]", "it is [redacted: api key] so use it", False),
+        ("[1,200 characters left out]", "a\n[1,200 characters left out]\nb", False),
+        ("[served by skill search]", "[served by skill search]", False),
+        ("so use [redacted: api key]", "it is so: so use [redacted: api key]", True),
     ],
 )
 def test_a_quote_that_stands_anywhere_by_chance_proves_nothing(quote, content, verified):
