@@ -10,7 +10,7 @@ from django.db import connection, connections
 from procrastinate.contrib.django import app
 from rest_framework.test import APIClient
 
-from mirix.llm import chat
+from mirix.llm import calls, chat
 from mirix.llm.embeddings import get_endpoint
 from mirix.tenants.models import Client, Organization
 from mirix.tenants.owners import Owner
@@ -133,14 +133,14 @@ def endpoint(settings) -> Iterator[Endpoint]:
 def chat_server(settings, monkeypatch) -> Iterator[ChatServer]:
     """A scripted chat endpoint, which the settings name; pauses between tries are noted, not waited for."""
     with scripted_chat() as served:
-        monkeypatch.setattr(chat, "pause", served.pauses.append)
+        monkeypatch.setattr(calls, "pause", served.pauses.append)
         settings.MIRIX_LLM_MODEL = "scripted"
         settings.MIRIX_LLM_BASE_URL = served.url
         settings.MIRIX_LLM_API_KEY = ""
         settings.MIRIX_LLM_TIMEOUT_SECONDS = 10.0  # only tests of slowness shall meet it
         settings.MIRIX_LLM_MAX_RETRIES = 2
         yield served
-        if asked := chat.get_chat():
+        for asked in list(chat._endpoints):  # of whatever settings the test has tried
             asked.close()
 
 

@@ -5,11 +5,13 @@ Imports the client, which takes a second: imported where it is needed. Importing
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import httpcore2
 import httpx2  # what the client speaks with, and lets its errors pass in a stream
 import openai
 from openai import DefaultHttpxClient, OpenAI
@@ -18,6 +20,8 @@ MAX_ANSWER_BYTES = 10_000_000
 MAX_ERROR_BYTES = 65_536
 """What is read of an answer that tells of an error."""
 MAX_CONNECT_SECONDS = 10.0
+
+UNREACHABLE = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol)
 
 Kind = Literal["answer", "status", "late", "broken", "unreachable", "endless", "impossible"]
 
@@ -38,6 +42,10 @@ class Outcome:
         return self.kind not in ("unreachable", "impossible")
 
 
+_thread = threading.local()
+"""Until when the request of this thread has time; it sends one after the other and reads them itself."""
+
+
 def connect(*, base_url: str, api_key: str, timeout: float) -> OpenAI:
     """Return a client whose requests take at most `timeout` seconds each; it tries nothing twice."""
     # A server of one's own needs no key, the client insists on one.
@@ -46,14 +54,16 @@ def connect(*, base_url: str, api_key: str, timeout: float) -> OpenAI:
         api_key=api_key or "none",
         max_retries=0,
         timeout=httpx2.Timeout(timeout, connect=min(timeout, MAX_CONNECT_SECONDS)),
-        http_client=DefaultHttpxClient(event_hooks={"request": [_begin], "response": [_bound]}),
+        http_client=DefaultHttpxClient(event_hooks={"request": [_watch], "response": [_cut]}),
     )
 
 
-def send(client: OpenAI, request: dict[str, Any]) -> Outcome:
-    """Send one chat request, and return what became of it; raises nothing."""
+def send(client: OpenAI, request: dict[str, Any], *, timeout: float) -> Outcome:
+    """Send one chat request, and return what became of it after at most about `timeout` seconds."""
     body = bytearray()
+    _thread.deadline = time.monotonic() + timeout
     try:
+        # As a stream: else an answer without an end would fill the memory.
         with client.chat.completions.with_streaming_response.create(**request) as response:
             for chunk in response.iter_bytes():
                 body += chunk
@@ -71,45 +81,51 @@ def send(client: OpenAI, request: dict[str, Any]) -> Outcome:
 
 def _broken(error: Exception) -> Kind:
     cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
-    if isinstance(
-        cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol | httpx2.ProxyError
-    ):
+    if isinstance(cause, UNREACHABLE):
         return "unreachable"
     return "late" if isinstance(cause, httpx2.TimeoutException) else "broken"
 
 
-def _begin(request: httpx2.Request) -> None:
-    request.extensions["deadline"] = time.monotonic() + request.extensions["timeout"]["read"]
+def _watch(request: httpx2.Request) -> None:
+    request.extensions["trace"] = _on_event
 
 
-def _bound(response: httpx2.Response) -> None:
-    """Let the body end in time, and that of an error in size."""
-    extensions = response.request.extensions
-    extensions["timeout"]["read"] = max(0.001, extensions["deadline"] - time.monotonic())
-    assert isinstance(response.stream, httpx2.SyncByteStream)
-    response.stream = _Bounded(
-        response.stream, extensions["deadline"], MAX_ERROR_BYTES if response.is_error else None
-    )
+def _on_event(event: str, info: dict[str, Any]) -> None:
+    """Let no new connection be read beyond the deadline.
 
-
-class _Bounded(httpx2.SyncByteStream):
-    """A body that raises when it is late, and is cut where it is longer than `max_bytes`.
-
-    Else a server that sends a byte now and then would never be late.
+    The client's own limit holds for each read alone: a server that sends a byte now and then, be it of the
+    head, would never be late.
     """
+    if not event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+        return
+    stream = info["return_value"]
+    read = stream.read
 
-    def __init__(self, stream: httpx2.SyncByteStream, deadline: float, max_bytes: int | None) -> None:
+    def read_in_time(max_bytes: int, timeout: float | None = None) -> bytes:
+        left = _thread.deadline - time.monotonic()
+        if left <= 0:
+            raise httpcore2.ReadTimeout("the answer came too slowly")
+        data: bytes = read(max_bytes, left if timeout is None else min(timeout, left))
+        return data
+
+    stream.read = read_in_time
+
+
+def _cut(response: httpx2.Response) -> None:
+    """Cut what is no answer: the client reads it to its end before anybody can look."""
+    if not response.is_success and isinstance(response.stream, httpx2.SyncByteStream):
+        response.stream = _Head(response.stream, MAX_ERROR_BYTES)
+
+
+class _Head(httpx2.SyncByteStream):
+    """The first `max_bytes` of a body."""
+
+    def __init__(self, stream: httpx2.SyncByteStream, max_bytes: int) -> None:
         self._stream = stream
-        self._deadline = deadline
         self._left = max_bytes
 
     def __iter__(self) -> Iterator[bytes]:
         for chunk in self._stream:
-            if time.monotonic() > self._deadline:
-                raise httpx2.ReadTimeout("the answer came too slowly")
-            if self._left is None:
-                yield chunk
-                continue
             yield chunk[: self._left]
             self._left -= len(chunk)
             if self._left <= 0:
