@@ -6,7 +6,7 @@ field. Administrators of an organization write in it, superusers everywhere; oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from django import forms
@@ -27,14 +27,20 @@ from mirix.tenants.querysets import organization_id_of
 from mirix.text import clean_text
 
 MAX_CHOICES = 200
+ADMINISTERING_ROLES = frozenset({Role.ADMINISTRATOR.value})
 Result = TypeVar("Result")
+
+
+def ids_with_role(request: HttpRequest, wanted: Collection[str]) -> list[str] | None:
+    """Return the ids of the organizations in which the user has one of some roles; None stands for all."""
+    if getattr(request.user, "is_superuser", False):
+        return None
+    return sorted(pk for pk, role in roles(request).items() if role in wanted)
 
 
 def administered_ids(request: HttpRequest) -> list[str] | None:
     """Return the ids of the organizations that the user administers; None stands for all."""
-    if getattr(request.user, "is_superuser", False):
-        return None
-    return sorted(pk for pk, role in roles(request).items() if role == Role.ADMINISTRATOR)
+    return ids_with_role(request, ADMINISTERING_ROLES)
 
 
 def administers(request: HttpRequest, organization_id: str | None) -> bool:
@@ -45,9 +51,7 @@ def administers(request: HttpRequest, organization_id: str | None) -> bool:
 
 def operated_ids(request: HttpRequest) -> list[str] | None:
     """Return the ids of the organizations in which the user may operate; None stands for all."""
-    if getattr(request.user, "is_superuser", False):
-        return None
-    return sorted(pk for pk, role in roles(request).items() if role in OPERATING_ROLES)
+    return ids_with_role(request, OPERATING_ROLES)
 
 
 def operates(request: HttpRequest, organization_id: str | None) -> bool:

@@ -16,10 +16,21 @@ class SkillsConfig(AppConfig):
         from conversations.sealing import on_sealed
         from mirix.tenants.counters import Counter, register
         from skills import retention
+        from skills.selectors.experiences import quarantined_in
         from skills.selectors.proposals import waiting_in
         from skills.triggers import trigger_if_due
 
         on_sealed(lambda owner: trigger_if_due(owner=owner))
+        register(
+            Counter(
+                kind="quarantined",
+                one="experience in quarantine",
+                many="experiences in quarantine",
+                count=lambda organization: quarantined_in(organization=organization).count(),
+                page="admin:skills_skillexperience_changelist",
+                query="quarantined__exact=1",
+            )
+        )
         register(
             Counter(
                 kind="proposals",

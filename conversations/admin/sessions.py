@@ -203,8 +203,9 @@ class SessionAdmin(BulkAdmin):
 
 
 def lists_given_up(request: HttpRequest) -> bool:
-    """Return whether the list is that of the sessions that were given up."""
-    return request.GET.get("state__exact") == SessionState.DEAD
+    """Return whether the page is the list of the sessions that were given up."""
+    here = request.path == reverse("admin:conversations_session_changelist")
+    return here and request.GET.get("state__exact") == SessionState.DEAD
 
 
 def _why_not(session: Session) -> str:

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 
 from mirix.admin_forms import ServiceForm
 from mirix.text import MAX_DEPTH, clean_json, clean_text
+from skills import quarantine
 from skills.content import (
     MAX_DESCRIPTION_CHARS,
     MAX_EXAMPLES,
@@ -34,6 +35,21 @@ class ReasonForm(ServiceForm):
 
     reason = forms.CharField(max_length=MAX_REASON_CHARS, widget=_area(3), label="Why")
     seen = forms.CharField(required=False, widget=forms.HiddenInput())
+
+    def clean_reason(self) -> str:
+        """Return the reason as it can be stored."""
+        return clean_text(self.cleaned_data["reason"])
+
+
+class ReleaseForm(ServiceForm):
+    """Why what is quarantined may be used."""
+
+    reason = forms.CharField(
+        max_length=quarantine.MAX_REASON_CHARS,
+        widget=_area(3),
+        label="Why",
+        help_text="Kept with it, beside your name.",
+    )
 
     def clean_reason(self) -> str:
         """Return the reason as it can be stored."""

@@ -8,17 +8,19 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
+from conversations.admin.sessions import lists_given_up
 from conversations.models import IntakeRecord, IntakeState, Session, SessionState
 from mirix.admin_base import organization_ids
 from mirix.admin_forms import administered_ids
 from mirix.tenants.models import Owned
 from skills.admin.queue import waiting, waiting_count
-from skills.models import AutoDreamRun, RunState, Skill, SkillStatus
+from skills.models import AutoDreamRun, RunState, Skill, SkillExperience, SkillStatus
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
 
 MAX_BADGE = 99
 MAX_FIGURE = 10_000
 QUEUE_ON_HOME = 6
+GIVEN_UP = f"?state__exact={SessionState.DEAD.value}"
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
@@ -48,7 +50,9 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
         {
             "title": "Work",
             "items": [
-                _item("Sessions", "forum", "conversations_session"),
+                _item("Sessions", "forum", "conversations_session") | {"active": _is_of_all_sessions},
+                _item("Sessions given up", "heart_broken", "conversations_session", GIVEN_UP)
+                | {"active": lists_given_up},
                 _item("Intake", "move_to_inbox", "conversations_intakerecord"),
                 _item("Runs", "bedtime", "skills_autodreamrun"),
                 _item("Attempts", "psychology", "skills_distillationattempt"),
@@ -94,8 +98,15 @@ def _is_log(request: HttpRequest) -> bool:
     return request.path.startswith(log) and request.path != tried
 
 
-def _item(title: str, icon: str, model: str) -> dict[str, Any]:
-    return {"title": title, "icon": icon, "link": reverse(f"admin:{model}_changelist")}
+def _is_of_all_sessions(request: HttpRequest) -> bool:
+    """Return whether the page is of sessions; those that were given up have an item of their own."""
+    return request.path.startswith(reverse("admin:conversations_session_changelist")) and not lists_given_up(
+        request
+    )
+
+
+def _item(title: str, icon: str, model: str, query: str = "") -> dict[str, Any]:
+    return {"title": title, "icon": icon, "link": reverse(f"admin:{model}_changelist") + query}
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -105,6 +116,13 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     context |= {
         "figures": [
             _figure("To decide", waiting_count(request, MAX_BADGE + 1), "skills_skillrevision", "", "call"),
+            _figure(
+                "In quarantine",
+                _count(_seen(request, SkillExperience).filter(quarantined=True)),
+                "skills_skillexperience",
+                "?quarantined__exact=1",
+                "call",
+            ),
             _figure(
                 "Active skills",
                 _count(_seen(request, Skill).filter(status=SkillStatus.ACTIVE)),

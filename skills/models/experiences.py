@@ -110,6 +110,11 @@ class SkillExperience(Owned):
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="experience_organization_recent"),
             models.Index(
+                fields=["organization", "-created_at", "id"],
+                condition=Q(quarantined=True),
+                name="experience_quarantined",
+            ),
+            models.Index(
                 "end_user",
                 (F("importance") * F("credibility")).desc(),
                 "created_at",

@@ -19,6 +19,11 @@ def experiences_of(*, organization: Organization) -> OwnedQuerySet:
     )
 
 
+def quarantined_in(*, organization: Organization) -> OwnedQuerySet:
+    """Return an organization's experiences that wait for a person to release them."""
+    return SkillExperience.objects.for_organization(organization).filter(quarantined=True)
+
+
 def pending_experiences(*, owner: Owner) -> OwnedQuerySet:
     """Return what evolution may use, the weightiest first: importance times credibility, then age."""
     return (

@@ -235,6 +235,16 @@ retry_many
   POST            302     403       403       200       200            200        200
 """
 
+# Who decides about proposals has the permission `release_quarantined` as well; each one says its outcome.
+RELEASING = """
+release
+  GET             302     403       405       405       405            405        404
+  POST            302     403       302       403       302            302        404
+release_many
+  GET             302     403       200       403       200            200        200
+  POST            302     403       200       403       200            200        200
+"""
+
 # Whoever may operate brings skills along, as proposals.
 TRAVELLING = """
 import
@@ -292,7 +302,7 @@ MODELS = {
     "skills.distillationattempt": READ,
     "skills.searchevent": READ + TRYING,
     "skills.skill": READ + TRAVELLING + EDITING_SKILL + HISTORY,
-    "skills.skillexperience": READ,
+    "skills.skillexperience": READ + RELEASING,
     "skills.skillrevision": READ + DECISIONS + EDITING,
     "tenants.auditevent": TRAIL,
     "tenants.notification": TRAIL,

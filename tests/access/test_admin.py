@@ -47,6 +47,12 @@ def forms_of(world: World) -> dict[str, dict[str, Any]]:
             "end_user": world.home.rows["tenants.enduser"].pk,
             "text": "---\nname: another\ndescription: Another.\n---\nDo.",
         },
+        "conversations.session retry_many": {"ids": world.home.rows["conversations.session"].pk},
+        "skills.skillexperience release": {"reason": "So."},
+        "skills.skillexperience release_many": {
+            "reason": "So.",
+            "ids": world.home.rows["skills.skillexperience"].pk,
+        },
         "skills.skillrevision reject": {"reason": "No."},
         "skills.skillrevision edit": EDITED | {"seen": proposal.pk},
         "skills.skill edit": EDITED | {"seen": skill.current_revision_id},

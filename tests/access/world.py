@@ -183,7 +183,9 @@ def _add_work(side: Side, client: Any) -> None:
     )
     run = make_run(owner, parameters={"note": canary})
     attempt = make_attempt(run, session, raw_reply=canary)
-    experience = make_experience(owner, session, title=canary, content=canary, attempt=attempt)
+    learned = {"title": canary, "content": canary, "attempt": attempt}
+    held = make_experience(owner, session, **learned, quarantined=True, quarantine_reason=canary)
+    experience = make_experience(owner, session, **learned)
     published = make_content(name=f"{canary}-skill", description=canary, instructions=f"1. Say {canary}.")
     skill = make_skill(owner, published)
     index_skill(skill)
@@ -208,7 +210,7 @@ def _add_work(side: Side, client: Any) -> None:
         vector=[0.6, 0.8],
     )
     asked = make_search(owner, [skill], client=client, query=canary, degraded=canary)
-    side.add(run, attempt, experience, skill, proposal, decision, document, posting, embedding, asked)
+    side.add(run, attempt, held, experience, skill, proposal, decision, document, posting, embedding, asked)
 
 
 def _nobody(home: Side, member: User) -> dict[str, dict[str, str]]:

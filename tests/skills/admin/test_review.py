@@ -318,12 +318,15 @@ def test_the_home_page_counts_what_the_user_may_see(owner, stranger, reviewer, p
     make_proposal(stranger)
     make_session(owner, state="dead")
     make_session(stranger, state="dead")
+    for each in (owner, stranger):
+        make_experience(each, quarantined=True)
     figures = {
         figure["label"]: (figure["number"], figure["url"])
         for figure in reviewer.get("/admin/").context["figures"]
     }
     assert figures["To decide"] == (1, QUEUE)
     assert figures["Sessions dead"] == (1, "/admin/conversations/session/?state__exact=dead")
+    assert figures["In quarantine"] == (1, "/admin/skills/skillexperience/?quarantined__exact=1")
     assert figures["Active skills"] == (0, "/admin/skills/skill/?status__exact=active")
 
 
