@@ -20,6 +20,7 @@ from django.utils import timezone
 from conversations.models import ConversationMessage, Session, SessionState
 from mirix.text import clean_json, clean_text, shorten, truncate
 from skills.distillation.evidence import ground
+from skills.distillation.trust import quarantine_reason
 from skills.distillation.types import (
     ALONE,
     Distiller,
@@ -128,10 +129,8 @@ def ask(distiller: Distiller, reading: Reading) -> Answer:
             else DistillerReply(verdict="empty")
         )
         if reply.verdict == "ok":
-            experiences = [
-                _experience(lesson, reply.seen if reply.seen is not None else reading.turns)
-                for lesson in reply.lessons
-            ]
+            seen = reply.seen if reply.seen is not None else reading.turns
+            experiences = [_experience(lesson, seen, reading.turns) for lesson in reply.lessons]
     except Exception as error:
         logger.exception("Distilling session %s failed", reading.session.pk)
         reply = DistillerReply(verdict="retry", error=f"{type(error).__name__}: {error}")
@@ -256,9 +255,16 @@ def _store(
     SkillExperience.objects.bulk_create(experiences)
 
 
-def _experience(lesson: Lesson, turns: Sequence[TranscriptTurn]) -> SkillExperience:
-    """Return the lesson as a row, cleaned, cut and checked, its evidence looked up in the turns."""
-    proof = ground(lesson, turns)
+def _experience(
+    lesson: Lesson, seen: Sequence[TranscriptTurn], turns: Sequence[TranscriptTurn]
+) -> SkillExperience:
+    """Return the lesson as a row, cleaned, cut and checked.
+
+    Its evidence is looked up in the turns as the distiller saw them, and judged by what really stands there.
+    """
+    proof = ground(lesson, seen)
+    grounds = next((turn for turn in turns if proof.verified and turn.seq == proof.turn_seq), None)
+    doubt = quarantine_reason(lesson, grounds, turns)
     quote = proof.quote[:MAX_QUOTE_CHARS]
     experience = SkillExperience(
         experience_type=lesson.experience_type,
@@ -274,6 +280,8 @@ def _experience(lesson: Lesson, turns: Sequence[TranscriptTurn]) -> SkillExperie
         quote_hash=hashlib.sha256(quote.encode()).hexdigest() if quote else "",
         turn_seq=proof.turn_seq,
         verified=proof.verified,
+        quarantined=bool(doubt),
+        quarantine_reason=doubt,
     )
     experience.clean_fields(exclude=STORED_LATER)
     return experience
