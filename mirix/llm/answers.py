@@ -36,7 +36,7 @@ class Answer:
 
 
 class Unreadable(Exception):
-    """It is no answer to a chat request; `status` is the error that it reports under status 200, else 0."""
+    """It is no answer to a chat request; `status` is that of the error which it holds instead, else 0."""
 
     def __init__(self, reason: str, *, status: int = 0, prompt_tokens: int = 0, completion_tokens: int = 0):
         super().__init__(reason)
@@ -122,5 +122,8 @@ def _tokens(usage: Any) -> tuple[int, int]:
 
 
 def _status(error: Any) -> int:
+    """Return the status that an error has or might have; 0 where it is none."""
     code = error.get("code") if isinstance(error, dict) else None
-    return code if type(code) is int and 400 <= code <= 599 else 0
+    if type(code) is int and 400 <= code <= 599:
+        return code
+    return 400 if error else 0

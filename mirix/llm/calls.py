@@ -201,7 +201,7 @@ class Call:
             case "answer":
                 return self._read(outcome)
             case "status":
-                return self._judge_status(outcome, outcome.status)
+                return self._judge_status(outcome, "status", outcome.status)
             case "unreachable":
                 return self._problem("the endpoint cannot be reached", fault="endpoint", is_passing=True)
             case "late":
@@ -218,15 +218,15 @@ class Call:
             return read_answer(outcome.body)
         except Unreadable as error:
             if error.status:
-                return self._judge_status(outcome, error.status)
+                return self._judge_status(outcome, "error", error.status)
             problem = self._problem(error.reason, outcome)
             problem.failure.prompt_tokens = error.prompt_tokens
             problem.failure.completion_tokens = error.completion_tokens
             return problem
 
-    def _judge_status(self, outcome: Outcome, status: int) -> _Problem:
+    def _judge_status(self, outcome: Outcome, word: str, status: int) -> _Problem:
         problem = self._problem(
-            f"the endpoint answered with status {status}{WORDS.get(status, '')}",
+            f"the endpoint answered with {word} {status}{WORDS.get(status, '')}",
             outcome,
             status=status,
             is_passing=status in PASSING or status >= 500,

@@ -15,6 +15,7 @@ from mirix.environment import PREPARE_THRESHOLD, BadSetting
 from mirix.tenants.models import MAX_DAYS, ReviewPolicy
 from skills.content import MAX_INSTRUCTIONS_CHARS
 from skills.dream import MAX_SESSIONS
+from skills.models import DistillationAttempt
 from skills.search.service import METHODS
 
 SETTINGS = Path(env.__file__).with_name("settings.py")
@@ -40,7 +41,7 @@ END = ". Correct it, or unset it for the default."
 @pytest.fixture(autouse=True)
 def bare(monkeypatch, tmp_path: Path):
     for name in os.environ:
-        if name.startswith(("MIRIX_", "SKILL_", "DATABASE_URL", "EMAIL_URL")):
+        if name.startswith(("MIRIX_", "SKILL_", "DATABASE_URL", "EMAIL_URL", "OPENAI_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("MIRIX_VAR_DIR", str(tmp_path / "var"))
 
@@ -161,6 +162,30 @@ def test_the_lowest_number_of_changes_is_not_above_the_highest(monkeypatch):
         refusal()
         == f"MIRIX_SKILL_EDIT_BUDGET_MIN=3: expected no more than the 2 of SKILL_EDIT_BUDGET_MAX{END}"
     )
+
+
+@pytest.mark.parametrize("kind", ["LLM", "EMBEDDING"])
+def test_the_key_of_openai_is_shown_to_openai_alone(monkeypatch, kind):
+    monkeypatch.setenv("OPENAI_API_KEY", "sesame")
+    assert settings()[f"MIRIX_{kind}_API_KEY"] == "sesame"
+    monkeypatch.setenv(f"MIRIX_{kind}_BASE_URL", "http://127.0.0.1:9/v1")
+    assert settings()[f"MIRIX_{kind}_API_KEY"] == ""
+    monkeypatch.setenv(f"MIRIX_{kind}_API_KEY", "mellon")
+    assert settings()[f"MIRIX_{kind}_API_KEY"] == "mellon"
+
+
+@pytest.mark.parametrize(
+    ("name", "length"),
+    [
+        ("MIRIX_LLM_MODEL", DistillationAttempt._meta.get_field("model").max_length),
+        ("MIRIX_EMBEDDING_MODEL", 200),
+    ],
+)
+def test_the_name_of_a_model_fits_where_it_is_noted(monkeypatch, name, length):
+    monkeypatch.setenv(name, "m" * length)
+    assert settings()[name] == "m" * length
+    monkeypatch.setenv(name, "m" * (length + 1))
+    assert f"expected a name of at most {length} characters" in refusal()
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,11 @@ class TestSchema:
         ask()
         assert chat_server.requests[-1].body["response_format"] == {"type": "json_object", "schema": SCHEMA}
 
+    def test_a_server_may_refuse_under_status_200(self, chat_server):
+        refusal = ChatAnswer(body=b'{"error": "response_format must be text"}')
+        chat_server.answer = lambda request: "[]" if request.format == "plain" else refusal
+        assert [(reply.mode, reply.calls) for reply in (ask(), ask())] == [("plain", 4), ("plain", 1)]
+
     def test_a_server_that_overlooks_it_answers_all_the_same(self, chat_server):
         chat_server.answer = lambda request: "no JSON at all"
         assert (ask().text, ask().mode) == ("no JSON at all", "schema")

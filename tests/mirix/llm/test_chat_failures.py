@@ -107,7 +107,7 @@ class TestStatus:
     def test_an_error_under_status_200_counts_as_what_it_says(self, chat_server, answers):
         answers(ChatAnswer(body=b'{"error": {"code": 429, "message": "slow down"}}'))
         assert outcome(failure()) == (
-            "the endpoint answered with status 429, too many requests",
+            "the endpoint answered with error 429, too many requests",
             "endpoint",
             3,
         )
@@ -261,7 +261,8 @@ class TestAnswer:
             (b'{"choices": {"0": 1}}', "the endpoint's answer holds no message"),
             (b'{"choices": [null]}', "the endpoint's answer holds no message"),
             (b'{"choices": [{"message": "hi"}]}', "the endpoint's answer holds no message"),
-            (b'{"error": "no"}', "the endpoint's answer holds no message"),
+            (b'{"error": "no"}', "the endpoint answered with error 400"),
+            (b'{"error": null}', "the endpoint's answer holds no message"),
         ],
     )
     def test_what_is_none_fails_at_once_with_what_was_sent(self, chat_server, answers, body, reason):
