@@ -25,7 +25,7 @@ MAX_PAUSE_SECONDS = 20.0
 """How long a call waits between two tries; an endpoint that asks for more is left alone instead."""
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 
-WORDS = {
+WORDS = dict.fromkeys((301, 302, 303, 307, 308), ", it points elsewhere") | {
     401: ", the key is not accepted",
     402: ", it wants to be paid",
     403: ", the key may not",

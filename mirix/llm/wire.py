@@ -54,7 +54,10 @@ def connect(*, base_url: str, api_key: str, timeout: float) -> OpenAI:
         api_key=api_key or "none",
         max_retries=0,
         timeout=httpx2.Timeout(timeout, connect=min(timeout, MAX_CONNECT_SECONDS)),
-        http_client=DefaultHttpxClient(event_hooks={"request": [_watch], "response": [_cut]}),
+        # What is sent is for that address alone, so redirects are not followed.
+        http_client=DefaultHttpxClient(
+            follow_redirects=False, event_hooks={"request": [_watch], "response": [_cut]}
+        ),
     )
 
 
@@ -72,7 +75,8 @@ def send(client: OpenAI, request: dict[str, Any], *, timeout: float) -> Outcome:
             return Outcome("answer", bytes(body), response.status_code, response.headers)
     except openai.APIStatusError as error:
         answer = error.response
-        return Outcome("status", answer.content, answer.status_code, answer.headers)
+        # Cut once more, for it may have been packed.
+        return Outcome("status", answer.content[:MAX_ERROR_BYTES], answer.status_code, answer.headers)
     except (openai.APIConnectionError, httpx2.HTTPError) as error:
         return Outcome(_broken(error), bytes(body))
     except (openai.OpenAIError, httpx2.InvalidURL, ValueError, TypeError):

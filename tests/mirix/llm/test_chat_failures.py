@@ -66,7 +66,7 @@ class TestStatus:
             (500, "the endpoint answered with status 500", "session", 3),
             (502, "the endpoint answered with status 502", "session", 3),
             (503, "the endpoint answered with status 503", "session", 3),
-            (302, "the endpoint answered with status 302", "endpoint", 1),
+            (307, "the endpoint answered with status 307, it points elsewhere", "endpoint", 1),
         ],
     )
     def test_each_has_its_reason_its_fault_and_its_number_of_calls(
@@ -116,6 +116,17 @@ class TestStatus:
         settings.MIRIX_LLM_API_KEY = "sesame-open"
         chat_server.answer = lambda request: ChatAnswer(status=401, body=b'{"error": "bad key: sesame-open"}')
         assert failure().raw == '{"error": "bad key: [key]"}'
+
+    def test_what_is_asked_does_not_follow_the_endpoint_elsewhere(self, chat_server, answers):
+        with scripted_chat() as elsewhere:
+            location = {"Location": f"{elsewhere.url}/chat/completions"}
+            answers(ChatAnswer(status=307, headers=location))
+            assert (failure().fault, chat_server.calls, elsewhere.calls) == ("endpoint", 1, 0)
+
+    def test_of_a_packed_error_only_the_beginning_is_told(self, chat_server, answers):
+        packed = {"Content-Encoding": "gzip"}
+        answers(ChatAnswer(status=400, body=gzip.compress(b"x" * 9_000_000), headers=packed))
+        assert failure().raw == "x" * MAX_ERROR_BYTES
 
     def test_of_a_long_error_only_the_beginning_is_read(self, chat_server, answers):
         answers(ChatAnswer(status=400, body=b"x" * 3_000_000))
