@@ -170,6 +170,8 @@ class Run(TypedDict):
     error: str
     created_at: str
     started_at: str | None
+    heartbeat_at: str | None
     finished_at: str | None
+    progress: dict[str, int]
     notes: list[Any]
     attempts: list[dict[str, Any]]

@@ -19,6 +19,7 @@ from mirix.api.views import APIView
 from skills.answers import dream_answer, dry_run_answer
 from skills.dream import DEFAULT_SESSIONS, MAX_SESSIONS, plan
 from skills.models import AutoDreamRun, RunState, RunTrigger
+from skills.progress import is_open
 from skills.selectors.runs import runs_of
 from skills.triggers import request_run
 
@@ -175,11 +176,6 @@ class DreamView(APIView):
             )
         run = wait_for(run, seconds=min(query.validated_data["wait"], MAX_WAIT_SECONDS))
         return Response(dream_answer(run), status=202 if is_open(run) else 200)
-
-
-def is_open(run: AutoDreamRun) -> bool:
-    """Return whether the run has not ended yet."""
-    return run.state in {RunState.QUEUED, RunState.RUNNING}
 
 
 def wait_for(run: AutoDreamRun, *, seconds: float) -> AutoDreamRun:

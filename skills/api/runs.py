@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, extend_schema_view
@@ -11,6 +13,7 @@ from mirix.api.authentication import principal_of
 from mirix.api.filters import UserIdFilter
 from mirix.api.views import ReadOnlyModelViewSet
 from skills.models import AutoDreamRun, DistillationAttempt, RunState, RunTrigger
+from skills.progress import Progress, progress_of
 from skills.selectors.runs import runs_of, with_attempts
 
 
@@ -41,8 +44,10 @@ class RunSerializer(serializers.ModelSerializer):
             "error",
             "created_at",
             "started_at",
+            "heartbeat_at",
             "finished_at",
         ]
+        extra_kwargs = {"heartbeat_at": {"help_text": "The last sign of life of its process."}}
 
 
 class AttemptSerializer(serializers.ModelSerializer):
@@ -50,6 +55,10 @@ class AttemptSerializer(serializers.ModelSerializer):
 
     session_id = serializers.CharField(source="session.session_id")
     error = BriefError()
+    dropped = serializers.SerializerMethodField(help_text="Why parts of the reply gave no experience.")
+    flags = serializers.ListField(
+        child=serializers.CharField(), help_text="What in the session tried to steer its reader."
+    )
 
     class Meta:
         model = DistillationAttempt
@@ -62,21 +71,46 @@ class AttemptSerializer(serializers.ModelSerializer):
             "verdict",
             "first_seq",
             "last_seq",
+            "calls",
             "prompt_tokens",
             "completion_tokens",
             "duration_ms",
+            "dropped",
+            "flags",
             "error",
             "created_at",
         ]
 
+    def get_dropped(self, attempt: DistillationAttempt) -> list[str]:
+        """Return the reasons; what was dropped is in the admin, for people."""
+        return [str(part.get("reason", "")) for part in attempt.dropped]
+
+
+class RunProgressSerializer(serializers.Serializer):
+    """How far a run has come."""
+
+    read = serializers.IntegerField(help_text="Sessions that it has dealt with.")
+    left = serializers.IntegerField(help_text="Sessions that wait for it; 0 once it is over.")
+
 
 class RunDetailSerializer(RunSerializer):
-    """A run with its attempts, in their order, and what its evolution refused to write."""
+    """A run with its attempts, in their order, and what it put off or refused to write.
 
+    While it is going on, counts and tokens are those so far.
+    """
+
+    progress = RunProgressSerializer()
     attempts = AttemptSerializer(many=True)
 
     class Meta(RunSerializer.Meta):
-        fields = [*RunSerializer.Meta.fields, "notes", "attempts"]
+        fields = [*RunSerializer.Meta.fields, "progress", "notes", "attempts"]
+
+    def to_representation(self, run: AutoDreamRun) -> dict[str, Any]:
+        """Return the run as it stands at this moment."""
+        progress: Progress = progress_of(run)
+        run.counts, run.tokens = progress.counts, progress.tokens
+        run.__dict__["progress"] = progress
+        return super().to_representation(run)
 
 
 class RunFilter(filters.FilterSet):

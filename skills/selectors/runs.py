@@ -21,7 +21,9 @@ def runs_of(*, organization: Organization) -> OwnedQuerySet:
 def with_attempts(runs: OwnedQuerySet) -> OwnedQuerySet:
     """Add to runs their attempts in order, each with its session; raw replies are left in the database."""
     attempts = (
-        DistillationAttempt.objects.select_related("session").defer("raw_reply").order_by("created_at", "pk")
+        DistillationAttempt.objects.select_related("session")
+        .defer("raw_reply", "session__last_error")
+        .order_by("created_at", "pk")
     )
     return runs.prefetch_related(Prefetch("attempts", queryset=attempts))
 
@@ -38,7 +40,7 @@ def attempts_of(*, run: AutoDreamRun) -> QuerySet[Any]:
         DistillationAttempt.objects.with_owner_of(run)
         .filter(run=run)
         .select_related("session")
-        .defer("raw_reply")
+        .defer("raw_reply", "dropped")
         .annotate(experience_count=Count("experiences"))
         .order_by("created_at", "pk")
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from tests.factories import make_attempt, make_owner, make_run, make_session
+from conversations.models import Session
+from tests.factories import make_attempt, make_experience, make_owner, make_run, make_session
 
 pytestmark = pytest.mark.django_db
 
@@ -45,13 +47,69 @@ def test_a_run_shows_what_it_did_with_each_session(read_api, owner):
         "error": "",
         "created_at": run.created_at.isoformat().replace("+00:00", "Z"),
         "started_at": None,
+        "heartbeat_at": None,
         "finished_at": None,
+        "progress": {"read": 0, "left": 0},
     }
     assert [(a["session_id"], a["verdict"], a["error"], a["duration_ms"]) for a in attempts] == [
         (good.session_id, "ok", "", 12),
         (bad.session_id, "retry", "KeyError", 0),
     ]
     assert all("raw_reply" not in attempt for attempt in attempts)
+
+
+def test_an_attempt_shows_what_it_cost_and_what_was_dropped(read_api, owner):
+    run = make_run(owner)
+    make_attempt(
+        run,
+        make_session(owner),
+        distiller="llm",
+        model="m-1",
+        prompt_version="1-abc",
+        calls=2,
+        prompt_tokens=900,
+        completion_tokens=30,
+        dropped=[{"reason": "It quotes nothing.", "text": "the model's own words"}],
+        flags=["closing_fence"],
+    )
+
+    answer = read_api.get(f"/v1/runs/{run.pk}")
+
+    [attempt] = answer.json()["attempts"]
+    assert (attempt["distiller"], attempt["model"], attempt["prompt_version"]) == ("llm", "m-1", "1-abc")
+    assert (attempt["calls"], attempt["prompt_tokens"], attempt["completion_tokens"]) == (2, 900, 30)
+    assert (attempt["dropped"], attempt["flags"]) == (["It quotes nothing."], ["closing_fence"])
+    assert "the model's own words" not in answer.content.decode()
+
+
+def test_a_run_that_goes_on_shows_how_far_it_is(read_api, owner):
+    run = make_run(
+        owner, state="running", heartbeat_at=timezone.now(), parameters={"last_n_sessions": 3}, counts={}
+    )
+    done, *_ = (make_session(owner, [{"role": "user", "content": "no"}]) for _ in range(5))
+    make_attempt(run, done, prompt_tokens=40, completion_tokens=2)
+    make_experience(owner, done, attempt=run.attempts.get())
+    Session.objects.filter(pk=done.pk).update(state="distilled", distilled_through=1)
+
+    row = read_api.get(f"/v1/runs/{run.pk}").json()
+
+    assert row["state"] == "running"
+    assert row["heartbeat_at"] == run.heartbeat_at.isoformat().replace("+00:00", "Z")
+    assert row["progress"] == {"read": 1, "left": 2}
+    assert row["tokens"] == 42
+    assert (row["counts"]["sessions"]["distilled"], row["counts"]["experiences"]) == (1, 1)
+    run.refresh_from_db()
+    assert (run.counts, run.tokens) == ({}, 0)
+
+
+def test_a_run_that_is_over_is_shown_as_it_ended(read_api, owner):
+    counts = {"sessions": {"distilled": 2, "empty": 1, "retry": 1, "dead": 0, "deferred": 3}}
+    run = make_run(owner, counts=counts, tokens=7)
+    make_session(owner, [{"role": "user", "content": "no"}])
+
+    row = read_api.get(f"/v1/runs/{run.pk}").json()
+
+    assert (row["progress"], row["counts"], row["tokens"]) == ({"read": 4, "left": 0}, counts, 7)
 
 
 def test_the_reason_of_a_failure_is_shown_without_its_details(read_api, owner):
