@@ -23,12 +23,13 @@ MARKER = re.compile(r"\[redacted: [a-z ]+\]")
 _NO_MARKER = r"(?!\[redacted: )"
 
 _NAME = re.compile(
-    r"(?:^|[_.\s-]|(?<=[a-z])(?=[A-Z]))(?:password|passwd|pwd|passphrase|passcode|secret|token|api[_\s-]?key"
-    r"|(?:access|private|secret|account|encryption)[_\s-]?key|credentials?|authorization|auth|cookie|set-cookie"
-    r"|pin|cvv2?|cvc2?|otp)$",
-    re.IGNORECASE,
+    r"(?i:password|passwd|passphrase|passcode|secret|token|api[_\s-]?key"
+    r"|(?:access|private|secret|account|encryption)[_\s-]?key)$"
+    # Ends of other words too, as in "spin": these stand alone, or where a word of a name begins.
+    r"|(?:^|(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:pwd|credentials?|authorization|auth|cookie|pin|cvv2?|cvc2?|otp)$"
 )
-_NUMBERED = re.compile(r"(?:pin|passcode|password|passwd|pwd|cvv2?|cvc2?|otp)$", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?i:pin|passcode|password|passwd|pwd|cvv2?|cvc2?|otp)$")
+"""Names under which numbers are secrets too, beside `_NAME`."""
 
 _NAMED = (
     r"(?:password|passwd|passphrase|passcode|(?<![a-z])pwd|secret(?:[-_ ]?(?:access[-_ ]?)?key)?|api[-_ ]?key"
@@ -50,6 +51,8 @@ class _Form:
     pattern: re.Pattern[str]
     holds: Callable[[str], bool] = bool
     """Whether what looks like it is one."""
+    is_long: bool = False
+    """Whether it is a word of at least 16 characters, which spares most texts the many hints."""
 
 
 def _is_card(text: str) -> bool:
@@ -123,6 +126,7 @@ _FORMS = (
             r"|\bdapi[0-9a-f]{32}\b|\bdop_v1_[0-9a-f]{40,}|\bshp(?:at|ss)_[0-9a-f]{32}\b|\bgsk_[A-Za-z0-9]{30,}"
             r"|\br8_[A-Za-z0-9]{30,})"
         ),
+        is_long=True,
     ),
     _Form("token", ("eyj",), re.compile(r"(?P<secret>\beyJ[\w-]{8,2000}\.eyJ[\w-]{8,}\.[\w-]{8,})")),
     _Form(
@@ -186,6 +190,10 @@ _CARD = _Form(
     ),
     _is_card,
 )
+_LONG_WORD = re.compile(r"[\w.-]{16}")
+_PLACEHOLDER = re.compile(
+    r"your|xxx|placeholder|\.\.\.|change_?me|\*\*\*|\A(?:password|passwd|secret)\Z", re.IGNORECASE
+)
 _TWELVE_DIGITS = re.compile(r"[2-6][0-9 -]{12}")
 
 # In JSON, and in JSON within JSON: "password": "…" with any value.
@@ -244,12 +252,14 @@ def _secrets_in(value: Any, name: str, depth: int) -> Iterator[str]:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a text holds something in the form of a password or a key; the mere word is harmless."""
-    lowered = text.lower()
+    """Whether a text holds something in the form of a password or a key.
+
+    The mere word is harmless, and so is what only stands in for one, as `your-key-1`.
+    """
     return any(
-        _is_secret(form, match)
-        for form in _FORMS
-        if any(hint in lowered for hint in form.hints)
+        not _PLACEHOLDER.search(_secret(match)[0])
+        for form in _forms(text, text.lower())
+        if form is not _CARD
         for match in form.pattern.finditer(text)
     )
 
@@ -307,8 +317,9 @@ def _end_of_value(text: str, start: int, mark: str) -> int:
 
 def _forms(text: str, lowered: str) -> Iterator[_Form]:
     """Yield the forms that a text may hold."""
+    has_long_word = _LONG_WORD.search(text) is not None
     for form in _FORMS:
-        if any(hint in lowered for hint in form.hints):
+        if (has_long_word or not form.is_long) and any(hint in lowered for hint in form.hints):
             yield form
     if _TWELVE_DIGITS.search(text):
         yield _CARD
@@ -349,7 +360,7 @@ def _redacted(value: Any, name: str, redact: Callable[[str], str], depth: int) -
         }
     if isinstance(value, list) and depth > 0:
         return [_redacted(item, name, redact, depth - 1) for item in value]
-    if type(value) in (int, float) and name and _NUMBERED.search(name):
+    if type(value) in (int, float) and _NUMBERED.search(name) and names_a_secret(name):
         return "[redacted: secret]"
     if type(value) is int and _is_card(str(value)):
         return "[redacted: card number]"
