@@ -132,6 +132,9 @@ def choose(choice: Choice, turns: Sequence[TranscriptTurn], telling: dict[int, S
         if choice.room < whole // 3:
             break
         _add_with_cause(choice, place, whole)
+    for place in new:
+        if place in choice.kept and place + 1 < count and choice.room >= whole // 3:
+            choice.add(place + 1, whole // 16)  # what came of it
     _add_from_ends(choice, first_new, count)
     for place in (*new, *(place for place in _by_rank(telling) if place < first_new)):
         _add_with_cause(choice, place, whole)
