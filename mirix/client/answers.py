@@ -88,7 +88,8 @@ class Skill(TypedDict):
 class Row(TypedDict):
     """One skill that was found. `score` compares within one answer; None where nothing was ranked.
 
-    The long texts are left out of a catalog; `user_id` is there where all users' skills were searched.
+    The long texts are left out of a catalog, and of a first row that alone breaks a token budget; `user_id`
+    is there where all users' skills were searched.
     """
 
     memory_type: str

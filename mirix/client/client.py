@@ -196,8 +196,9 @@ class Mirix:
         `filter_tags` narrow by the skills' tags: `{"project": "returns"}` is equality, and the operators are
         `{"k": {"$in": [v]}}`, `{"k": {"$contains": v}}` and `{"k": {"$exists": True}}`.
         `similarity_threshold` is a cosine distance and applies to embeddings alone. `token_budget` cuts the
-        list to what takes about so many tokens; `view="catalog"` leaves out the long texts, which `skill`
-        fetches. `explain` adds to each row its rank and score by lane, and the terms that matched.
+        list to what takes about so many tokens, and a first row that alone takes more has no long texts;
+        `view="catalog"` leaves them out of all rows. `skill` fetches them. `explain` adds to each row its
+        rank and score by lane, and the terms that matched.
 
         An unknown `user_id` finds nothing, and is no error. Raises `BadRequest` naming the argument.
         """

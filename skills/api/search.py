@@ -238,8 +238,11 @@ def _answer(
         "memory_type": asked["memory_type"],
         "search_field": asked["search_field"] or None,
         "search_method": result.method,
+    rows = row(shown.hits, many=True, context={"left_out": left_out}).data
+    if shown.is_first_brief:
+        rows[0] = {name: value for name, value in rows[0].items() if name not in NOT_IN_CATALOG}
         "date_range": None,
-        "results": row(shown.hits, many=True, context={"left_out": left_out}).data,
+        "results": rows,
         "count": len(shown.hits),
         "total_count": result.total_count,
         "degraded": result.degraded,

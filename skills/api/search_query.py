@@ -93,7 +93,8 @@ class SearchQuery(serializers.Serializer):
         help_text=(
             "Cut the answer from its end so that name, description and instructions of its rows (of a "
             "catalog: name and description) take no more tokens. A token is estimated as four bytes of "
-            "UTF-8, rounded up for each row. `message` says where that leaves rows out."
+            "UTF-8, rounded up for each row. A first row that takes more by itself comes as in a catalog. "
+            "`message` says where that leaves out anything."
         ),
     )
 

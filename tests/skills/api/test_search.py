@@ -299,7 +299,7 @@ class TestTokenBudget:
             (
                 {"token_budget": 99},
                 [],
-                "The token_budget of 99 holds no row; the first of 3 takes about 100.",
+                "The token_budget of 4 holds no row; the first of 3 takes about 5.",
             ),
             ({"token_budget": 100, "limit": 1}, ["a-long"], None),
             # A catalog's rows take 5 tokens each.
@@ -329,6 +329,21 @@ class TestStrangers:
     """Whatever a caller says, only the credential says whose skills are searched."""
 
     @pytest.fixture
+                ["a-long", "b-middle", "c-short"],
+                "The token_budget of 99 holds 3 of 3 rows, the first as in a catalog: it takes about 100.",
+            ),
+            (
+                {"token_budget": 54},
+                ["a-long"],
+                "The token_budget of 54 holds 1 of 3 rows, the first as in a catalog: it takes about 100.",
+            ),
+            (
+                {"token_budget": 4},
+                [],
+                "The token_budget of 4 holds no row; the first of 3 takes about 100.",
+            ),
+            (
+                {"token_budget": 4, "view": "catalog"},
     def theirs(self, stranger):
         (skill,) = publish(stranger, [{"name": "order-of-strangers", "filter_tags": {"desk": "eu"}}])
         return skill
@@ -350,6 +365,14 @@ class TestStrangers:
         self, read_api, stranger_api, owner, stranger, skill, theirs, path, method, more
     ):
         asked = {"user_id": "alice", "query": "order", "search_method": method} | more
+    def test_a_first_row_that_takes_more_by_itself_comes_as_in_a_catalog(self, read_api, three):
+        asked = {"user_id": "alice", "explain": "1"}
+        for path in (ONE, ALL):
+            whole = read_api.get(path, asked).json()["results"]
+            first, *others = read_api.get(path, asked | {"token_budget": 99}).json()["results"]
+            (brief, *_) = read_api.get(path, asked | {"view": "catalog"}).json()["results"]
+            assert (first, others) == (brief, whole[1:])
+
         for names_the_other in ({}, {"org_id": stranger.organization.pk, "client_id": "client-1"}):
             answer = read_api.get(path, asked | names_the_other)
             assert names(answer) == ["pay-an-order"]
