@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -18,6 +19,14 @@ PAGING = frozenset({"limit", "cursor"})
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
+def refuse_unknown(request: Request, known: Iterable[str]) -> None:
+    """Raise `ValidationError` naming every query parameter that is not known."""
+    if unknown := sorted(set(request.query_params) - set(known)):
+        raise ValidationError(
+            {clean_text(name)[:MAX_NAME_SHOWN]: ["Unknown query parameter."] for name in unknown}
+        )
+
+
 class StrictFilterBackend(filters.DjangoFilterBackend):
     """Refuses a query parameter that the list does not know: a misspelt filter would answer everything.
 
@@ -30,10 +39,7 @@ class StrictFilterBackend(filters.DjangoFilterBackend):
             known = PAGING | {*getattr(view, "more_parameters", ())}
             if filterset := self.get_filterset_class(view, queryset):
                 known |= {*filterset.base_filters}
-            if unknown := sorted(set(request.query_params) - known):
-                raise ValidationError(
-                    {clean_text(name)[:MAX_NAME_SHOWN]: ["Unknown query parameter."] for name in unknown}
-                )
+            refuse_unknown(request, known)
         return super().filter_queryset(request, queryset, view)
 
 

@@ -128,7 +128,10 @@ class SearchView(APIView):
         operation_id="memory_search",
         tags=["search"],
         summary="Find skills of one end user",
-        description="Only published skills. An unknown `user_id` finds nothing, since agents search first.",
+        description=(
+            "Only published skills. An unknown `user_id` finds nothing, since agents search first. "
+            "A blank parameter counts as left out, one that does not exist is refused."
+        ),
         parameters=[OwnerSearchQuery],
         responses=SearchAnswerSerializer,
     )
@@ -152,7 +155,10 @@ class OrganizationSearchView(APIView):
         operation_id="memory_search_all_users",
         tags=["search"],
         summary="Find skills of all end users",
-        description="The same search across the caller's organization, and never beyond it.",
+        description=(
+            "The same search across the caller's organization, and never beyond it. "
+            "A blank parameter counts as left out, one that does not exist is refused."
+        ),
         parameters=[OrganizationSearchQuery],
         responses=OrganizationSearchAnswerSerializer,
     )
@@ -232,15 +238,15 @@ def _answer(
         *(NOT_IN_CATALOG if asked["view"] == AnswerView.CATALOG else ()),
         *([] if asked["explain"] else ["explain"]),
     ]
+    rows = row(shown.hits, many=True, context={"left_out": left_out}).data
+    if shown.is_first_brief:
+        rows[0] = {name: value for name, value in rows[0].items() if name not in NOT_IN_CATALOG}
     answer = {
         "success": True,
         "query": asked["query"],
         "memory_type": asked["memory_type"],
         "search_field": asked["search_field"] or None,
         "search_method": result.method,
-    rows = row(shown.hits, many=True, context={"left_out": left_out}).data
-    if shown.is_first_brief:
-        rows[0] = {name: value for name, value in rows[0].items() if name not in NOT_IN_CATALOG}
         "date_range": None,
         "results": rows,
         "count": len(shown.hits),

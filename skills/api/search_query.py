@@ -1,4 +1,7 @@
-"""The parameters of the two searches, each with what it takes; anything else is a 400 that names it."""
+"""The parameters of the two searches, each with what it takes; anything else is a 400 that names it.
+
+One that is blank counts as left out, whichever it is.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from django.core.exceptions import ValidationError
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from mirix.api.filters import refuse_unknown
 from mirix.text import clean_text
 from skills.models import AnswerView
 from skills.search.service import FIELDS, MAX_LIMIT, METHODS
@@ -98,6 +102,12 @@ class SearchQuery(serializers.Serializer):
         ),
     )
 
+    client_id = serializers.CharField(required=False, allow_blank=True, help_text="Accepted and not used.")
+    org_id = serializers.CharField(required=False, allow_blank=True, help_text="Accepted and not used.")
+    block_filter_tags = serializers.CharField(
+        required=False, allow_blank=True, help_text="Accepted and not used."
+    )
+
     def validate_start_date(self, value: str) -> str:
         """Refuse what is no date, though none is used here: a caller that sends it means something else."""
         return _checked_date(value)
@@ -135,16 +145,16 @@ class OwnerSearchQuery(SearchQuery):
 class OrganizationSearchQuery(SearchQuery):
     """The parameters of a search in all skills of the organization that the credential names."""
 
-    client_id = serializers.CharField(required=False, allow_blank=True, help_text="Accepted and not used.")
-    org_id = serializers.CharField(required=False, allow_blank=True, help_text="Accepted and not used.")
-    block_filter_tags = serializers.CharField(
-        required=False, allow_blank=True, help_text="Accepted and not used."
+    user_id = serializers.CharField(
+        required=False, allow_blank=True, help_text="Accepted and not used: all end users are searched."
     )
 
 
 def asked_by(request: Request, serializer: type[SearchQuery]) -> dict[str, Any]:
     """Return the validated parameters; what PostgreSQL cannot hold is cleaned and not refused."""
-    query = serializer(data={key: clean_text(str(value)) for key, value in request.query_params.items()})
+    given = {key: clean_text(str(value)) for key, value in request.query_params.items()}
+    query = serializer(data={key: value for key, value in given.items() if value.strip()})
+    refuse_unknown(request, query.fields)
     query.is_valid(raise_exception=True)
     asked: dict[str, Any] = query.validated_data
     if asked["search_field"] == "null":

@@ -71,7 +71,11 @@ NOT_THERE = dict.fromkeys(ROWS[0].statuses, 405) | {"nobody": 401}
 ALL = [*ROWS, *others(ROWS, NOT_THERE), *PUBLIC_ROWS, *others(PUBLIC_ROWS, {"anybody": 405})]
 CLIENT = Client(raise_request_exception=False)
 QUERY = "?user_id=user-of-home"
-MORE_QUERY = "&query=canary&wait=0"  # lists refuse what they do not know
+MORE_QUERY = {  # lists and searches refuse what they do not know
+    "memory/auto_dream": "&wait=0",
+    "memory/search": "&query=canary",
+    "memory/search_all_users": "&query=canary",
+}
 
 
 def send(world: World, name: str, method: str, route: str, missing: bool = False) -> HttpResponse:
@@ -90,8 +94,7 @@ def path_of(world: World, route: str, missing: bool = False) -> str:
         name = row.session_id if label == "conversations.session" else row.pk
         before, _, rest = route.partition("<")
         route = f"{before}{'missing' if missing else name}{rest.partition('>')[2]}"
-    query = QUERY if route.startswith("v1/") else QUERY + MORE_QUERY
-    return f"/{route.removeprefix('/')}{query}"
+    return f"/{route.removeprefix('/')}{QUERY}{MORE_QUERY.get(route, '')}"
 
 
 def test_every_route_is_in_the_table():

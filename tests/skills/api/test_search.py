@@ -183,12 +183,10 @@ def test_an_empty_query_returns_the_newest_first(read_api, owner):
         ({"explain": "maybe"}, "explain"),
         ({"include_core_memory": "maybe"}, "include_core_memory"),
         ({"view": "short"}, "view"),
-        ({"view": ""}, "view"),
         ({"token_budget": "0"}, "token_budget"),
         ({"token_budget": "-5"}, "token_budget"),
         ({"token_budget": "1.5"}, "token_budget"),
         ({"token_budget": "many"}, "token_budget"),
-        ({"token_budget": ""}, "token_budget"),
         ({"token_budget": "9" * 5_000}, "token_budget"),
     ],
 )
@@ -197,6 +195,39 @@ def test_wrong_values_are_refused_naming_the_field(read_api, skill, path, asked,
     assert answer.status_code == 400
     assert list(answer.json()) == [field]
     assert all(isinstance(message, str) for message in answer.json()[field])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "name", ["serch_method", "user", "Limit", "q", "search_method[]", "cursor", "read_scopes", "x\u0000"]
+)
+@pytest.mark.parametrize("value", ["bm25", ""])
+def test_a_parameter_that_does_not_exist_is_refused_by_name(read_api, skill, path, name, value):
+    answer = read_api.get(path, {"user_id": "alice", "query": "order", name: value})
+    assert answer.status_code == 400
+    assert answer.json() == {name.rstrip("\0"): ["Unknown query parameter."]}
+
+
+@BOTH
+@pytest.mark.parametrize("blank", ["", "  ", "\t", "\u3000", "\0"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("memory_type", "search_method", "search_field", "limit", "filter_tags", "similarity_threshold"),
+        *("start_date", "end_date", "include_core_memory", "explain", "view", "token_budget"),
+        *("client_id", "org_id", "block_filter_tags"),
+    ],
+)
+def test_a_blank_parameter_counts_as_left_out(read_api, skill, path, name, blank):
+    asked = {"user_id": "alice", "query": "order"}
+    answer = read_api.get(path, asked | {name: blank})
+    assert (answer.status_code, answer.json()) == (200, read_api.get(path, asked).json())
+
+
+def test_a_blank_user_is_the_clients_own_and_a_blank_question_the_newest(read_api, owner, client_row):
+    publish(make_owner(owner.organization, client_row.default_user_id), [{"name": "one"}, {"name": "two"}])
+    for blank in ("", " ", "\0"):
+        assert names(read_api.get(ONE, {"user_id": blank, "query": blank})) == ["two", "one"]
 
 
 def test_filter_tags_narrow_the_answer(read_api, owner, skill):
@@ -298,6 +329,21 @@ class TestTokenBudget:
             ({"token_budget": 149}, ["a-long"], "The token_budget of 149 holds 1 of 3 rows."),
             (
                 {"token_budget": 99},
+                ["a-long", "b-middle", "c-short"],
+                "The token_budget of 99 holds 3 of 3 rows, the first as in a catalog: it takes about 100.",
+            ),
+            (
+                {"token_budget": 54},
+                ["a-long"],
+                "The token_budget of 54 holds 1 of 3 rows, the first as in a catalog: it takes about 100.",
+            ),
+            (
+                {"token_budget": 4},
+                [],
+                "The token_budget of 4 holds no row; the first of 3 takes about 100.",
+            ),
+            (
+                {"token_budget": 4, "view": "catalog"},
                 [],
                 "The token_budget of 4 holds no row; the first of 3 takes about 5.",
             ),
@@ -319,6 +365,14 @@ class TestTokenBudget:
             assert body.get("message") == message
             assert (body["count"], body["total_count"]) == (len(found), 3)
 
+    def test_a_first_row_that_takes_more_by_itself_comes_as_in_a_catalog(self, read_api, three):
+        asked = {"user_id": "alice", "explain": "1"}
+        for path in (ONE, ALL):
+            whole = read_api.get(path, asked).json()["results"]
+            first, *others = read_api.get(path, asked | {"token_budget": 99}).json()["results"]
+            (brief, *_) = read_api.get(path, asked | {"view": "catalog"}).json()["results"]
+            assert (first, others) == (brief, whole[1:])
+
     def test_where_nothing_was_found_nothing_is_said(self, read_api, three):
         answer = read_api.get(ONE, {"user_id": "alice", "query": "refund", "token_budget": 1})
         assert names(answer) == []
@@ -329,21 +383,6 @@ class TestStrangers:
     """Whatever a caller says, only the credential says whose skills are searched."""
 
     @pytest.fixture
-                ["a-long", "b-middle", "c-short"],
-                "The token_budget of 99 holds 3 of 3 rows, the first as in a catalog: it takes about 100.",
-            ),
-            (
-                {"token_budget": 54},
-                ["a-long"],
-                "The token_budget of 54 holds 1 of 3 rows, the first as in a catalog: it takes about 100.",
-            ),
-            (
-                {"token_budget": 4},
-                [],
-                "The token_budget of 4 holds no row; the first of 3 takes about 100.",
-            ),
-            (
-                {"token_budget": 4, "view": "catalog"},
     def theirs(self, stranger):
         (skill,) = publish(stranger, [{"name": "order-of-strangers", "filter_tags": {"desk": "eu"}}])
         return skill
@@ -365,14 +404,6 @@ class TestStrangers:
         self, read_api, stranger_api, owner, stranger, skill, theirs, path, method, more
     ):
         asked = {"user_id": "alice", "query": "order", "search_method": method} | more
-    def test_a_first_row_that_takes_more_by_itself_comes_as_in_a_catalog(self, read_api, three):
-        asked = {"user_id": "alice", "explain": "1"}
-        for path in (ONE, ALL):
-            whole = read_api.get(path, asked).json()["results"]
-            first, *others = read_api.get(path, asked | {"token_budget": 99}).json()["results"]
-            (brief, *_) = read_api.get(path, asked | {"view": "catalog"}).json()["results"]
-            assert (first, others) == (brief, whole[1:])
-
         for names_the_other in ({}, {"org_id": stranger.organization.pk, "client_id": "client-1"}):
             answer = read_api.get(path, asked | names_the_other)
             assert names(answer) == ["pay-an-order"]
