@@ -71,6 +71,24 @@ for number in range(3):
 print(skill.pk)
 """
 
+# A skill that is longer than the budget of the README's tool.
+A_LONG_SKILL = """
+import django
+django.setup()
+from mirix.tenants.models import Organization
+from mirix.tenants.services import get_or_create_end_user
+from mirix.tenants.owners import Owner
+from skills.review.publishing import approve
+from tests.factories import make_content, make_proposal
+organization = Organization.objects.get(name="acme")
+owner = Owner(
+    organization=organization,
+    end_user=get_or_create_end_user(organization=organization, user_id="desk-7"),
+)
+sail = {"name": "mend-a-sail", "description": "Use when a sail is torn.", "instructions": "Sew. " * 2_000}
+print(approve(revision=make_proposal(owner, make_content(**sail))).pk)
+"""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -200,4 +218,11 @@ def test_it_does_what_it_says(served: Served, tmp_path: Path, monkeypatch):
     assert learned == "1 session distilled into 2 experiences, 1 proposal waiting for review.\n"
     assert "refund" in reader.names["prompt"]
     assert "refund_order" in reader.names["prompt"]
+    long = served.state.run("-c", A_LONG_SKILL).stdout.strip()
+    told = reader.names["search_skills"]("mend a torn sail")
+    assert told.startswith(
+        "## mend-a-sail\nUse when a sail is torn.\n\n(A long one; read it with read_skill: "
+    )
+    assert long in told
+    assert reader.names["read_skill"](long).startswith("Sew. Sew. ")
     reader.names["mirix"].close()
