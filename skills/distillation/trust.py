@@ -12,13 +12,15 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from mirix.text import HIDDEN
+from mirix.text import HIDDEN, fold
 from skills.distillation.attacks import attacks_in
 from skills.distillation.errors import body, failure
 from skills.distillation.types import Lesson, TranscriptTurn
 from skills.review.risks import ORDER, addresses
 
 MAX_READ_CHARS = 200_000
+NEAR_CHARS = 200
+"""How far around a quote the tone of a result is listened to."""
 
 TELLS_WHAT_TO_DO = "Only tool output speaks for it, and that tells the agent what to do."
 SPEAKS_FOR_OTHERS = "Only tool output speaks for it, and that poses as a person or as the system."
@@ -27,6 +29,17 @@ NEW_ADDRESS = "It names an outside address that no person brought in."
 POSING = {"fake_turn", "control_tokens", "closing_fence"}
 
 _JOINERS = re.compile("[\u200c\u200d]")
+# Of a result anything in this tone counts, of an error what goes beyond the call that failed.
+_COMMANDING = re.compile(
+    rf"{ORDER.pattern}|\b(?:always|never|must(?: not)?|shall|should|do not|don['’]t|make sure|be sure to"
+    r"|remember to|(?:are|is) required to|ha(?:ve|s) to|needs? to|please)\s+\w",
+    re.IGNORECASE,
+)
+_COMMANDING_ERROR = re.compile(
+    rf"{ORDER.pattern}|(?:^|[.!?:;\n])\s*(?:please\s+)?(?:always|never|make sure to|be sure to|remember to)"
+    r"\s+\w",
+    re.IGNORECASE,
+)
 # What an error may say of its own call: that is no order.
 _OF_THE_CALL = re.compile(
     r"\byou (?:must|should|need to|are required to)(?: first| also| either)?"
@@ -43,24 +56,46 @@ def quarantine_reason(lesson: Lesson, turn: TranscriptTurn | None, turns: Sequen
     `turn` is the one that holds its quote, None where no turn does; `turns` are those of the session, as they
     were said.
     """
-    if turn is not None and turn.role == "tool" and (reason := _of_output(lesson.quote, turn)):
+    output = _output_behind(lesson.quote, turn, turns) if turn else None
+    if output is not None and (reason := _of_output(lesson.quote, output)):
         return reason
     if _brought_by_nobody(lesson, turns):
         return NEW_ADDRESS
     return ""
 
 
+def _output_behind(
+    quote: str, turn: TranscriptTurn, turns: Sequence[TranscriptTurn]
+) -> TranscriptTurn | None:
+    """Return the tool output that a quote comes from: also where the assistant only says it after a tool."""
+    if turn.role != "assistant":
+        return turn if turn.role == "tool" else None
+    words = fold(quote)
+    before = (other for other in turns if other.role == "tool" and other.seq < turn.seq)
+    return next((other for other in before if words in fold(other.content[:MAX_READ_CHARS])), None)
+
+
 def _of_output(quote: str, turn: TranscriptTurn) -> str:
     """Return what is wrong with the tool output that a lesson rests on."""
-    text, words = body(turn)[:MAX_READ_CHARS], plain(quote)
+    text = body(turn)[:MAX_READ_CHARS]
     found = attacks_in(text, role="tool")
-    if failure(turn) is not None:
+    if failure(turn) is None:
+        orders = _COMMANDING.search(_around(quote.strip(), text))
+    else:
         # `User: bob is unknown here` is how errors begin, and "you must pass an id" how they go on.
         found -= POSING - attacks_in(text.partition("\n")[2], role="tool")
-        words = _OF_THE_CALL.sub(" ", words)
-    if "instructions_in_tool_output" in found or ORDER.search(words):
+        orders = _COMMANDING_ERROR.search(_OF_THE_CALL.sub(" ", plain(quote)))
+    if orders or "instructions_in_tool_output" in found:
         return TELLS_WHAT_TO_DO
     return SPEAKS_FOR_OTHERS if found & POSING else ""
+
+
+def _around(quote: str, text: str) -> str:
+    """Return a quote with what stands around it in a text; alone where the text does not have it."""
+    place = text.find(quote)
+    if place < 0:
+        return plain(quote)
+    return plain(text[max(0, place - NEAR_CHARS) : place + len(quote) + NEAR_CHARS])
 
 
 def plain(text: str) -> str:
