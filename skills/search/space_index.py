@@ -41,7 +41,7 @@ class SpaceStatus:
     due: int
     """Active skills without one of their present text."""
     former: int
-    """Vectors of other spaces, which are not searched any more."""
+    """Vectors of other spaces, which are not searched under the present model."""
     is_indexed: bool
 
 
@@ -60,9 +60,10 @@ def space_status(space: str, organization: Organization | None = None) -> SpaceS
 
 
 def build(space: str) -> list[str]:
-    """Build the index of a space where it is missing, drop those of former spaces; return what was built.
+    """Build the index of a space where it is missing; return what was built.
 
-    Not within a transaction. Raises `CannotBuild`.
+    Indexes of spaces that have no vectors any more go. Those of others stay: another process may be searching
+    there. Not within a transaction. Raises `CannotBuild`.
     """
     sizes = _sizes(space)
     if not sizes:
@@ -73,11 +74,12 @@ def build(space: str) -> list[str]:
             "search compares them one by one"
         )
     wanted = {index_name(space, size): size for size in sizes}
+    in_use = _names_in_use()
     valid = set()
     for name, is_valid in _indexes():
-        if name in wanted and is_valid:
+        if name in in_use and is_valid:
             valid.add(name)
-        else:  # of a former space, or left half built
+        else:  # of vectors that are gone, or left half built
             _execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
     built = sorted(wanted.keys() - valid)
     for name in built:
@@ -101,6 +103,11 @@ def index_name(space: str, size: int) -> str:
 def _sizes(space: str) -> list[int]:
     rows = SkillEmbedding.objects.for_organizations(None).filter(space=space)
     return [size for size, _ in rows.values_list("dimensions").annotate(Count("pk")).order_by("dimensions")]
+
+
+def _names_in_use() -> set[str]:
+    rows = SkillEmbedding.objects.for_organizations(None)
+    return {index_name(*found) for found in rows.values_list("space", "dimensions").distinct()}
 
 
 def _indexes() -> list[tuple[str, bool]]:

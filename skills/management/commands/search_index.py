@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -19,8 +19,24 @@ from skills.search.space_index import CannotBuild, SpaceStatus, build, drop_form
 SHOWN = 10
 
 
+@dataclass(kw_only=True)
+class Rebuilt:
+    """What `rebuild` did."""
+
+    indexed: int
+    embedded: int = 0
+    refused: list[str] = field(default_factory=list)
+    """Ids of the skills whose text the endpoint refuses."""
+    former_deleted: int = 0
+
+
 class Command(OrganizationCommand):
-    """`search_index status`, `rebuild` and `build`; services and worker keep the indexes by themselves."""
+    """`search_index status`, `rebuild` and `build`; services and worker keep the indexes by themselves.
+
+    Vectors of another model stay unless `--replace-model` says otherwise: this command may be run with other
+    settings than those of the server, which searches by them. Where the endpoint refuses a skill, the rest
+    goes on, and the exit code is 1.
+    """
 
     help = (
         "Show how the search indexes stand (status), write them anew from the skills and embed what has no "
@@ -32,14 +48,25 @@ class Command(OrganizationCommand):
         """Take what to do, and where."""
         parser.add_argument("action", choices=["status", "rebuild", "build"])
         parser.add_argument("--organization", metavar="NAME", help="name or id; omitted: all of them")
+        parser.add_argument(
+            "--replace-model",
+            action="store_true",
+            help=(
+                "with rebuild: delete the vectors of other models once every skill has one of the present "
+                "one; a server that still runs with another model searches by words alone from then on"
+            ),
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it and tell how the indexes stand afterwards."""
         organization = self.organization(options) if options["organization"] else None
         endpoint = get_endpoint()
         space = space_of(endpoint) if endpoint else None
+        if options["replace_model"] and options["action"] != "rebuild":
+            raise CommandError("--replace-model goes with rebuild")
+        rebuilt = None
         if options["action"] == "rebuild":
-            self._rebuild(organization, space)
+            rebuilt = self._rebuild(organization, space, options["replace_model"])
             settle()
         elif options["action"] == "build":
             self._build(organization, space)
@@ -51,18 +78,24 @@ class Command(OrganizationCommand):
         )
         if vectors:
             text += f"\n{_vectors_text(vectors)}"
-        if state.missing or state.outdated or (vectors and vectors.due):
+        if not rebuilt and (state.missing or state.outdated or (vectors and vectors.due)):
             text += "\nwrite it anew with: ./run search_index rebuild"
-        self.answer({**asdict(state), "vectors": asdict(vectors) if vectors else None}, text)
+        if vectors and vectors.former:
+            text += "\ndelete those of former models with: ./run search_index rebuild --replace-model"
+        done = asdict(rebuilt) if rebuilt else {}
+        self.answer({**asdict(state), "vectors": asdict(vectors) if vectors else None, **done}, text)
+        if rebuilt and rebuilt.refused:
+            number = len(rebuilt.refused)
+            raise CommandError(f"{number} skill{'' if number == 1 else 's'} could not be embedded.")
 
-    def _rebuild(self, organization: Organization | None, space: str | None) -> None:
+    def _rebuild(self, organization: Organization | None, space: str | None, replace_model: bool) -> Rebuilt:
         console = Console(stderr=True)
         with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task("indexing", total=status(organization).active)
             indexed = rebuild(organization, progress=lambda seen: progress.update(task, completed=seen))
             self.say(f"{indexed} skills indexed")
             if space is None:
-                return
+                return Rebuilt(indexed=indexed)
             task = progress.add_task("embedding", total=space_status(space, organization).due)
             try:
                 done = embed_missing(
@@ -73,8 +106,10 @@ class Command(OrganizationCommand):
         self.say(f"{done.stored} skills embedded")
         if done.refused:
             self.say(f"{len(done.refused)} refused by the endpoint: {', '.join(done.refused[:SHOWN])}")
-        if former := drop_former(space, organization):
+        former = drop_former(space, organization) if replace_model else 0
+        if former:
             self.say(f"{former} vectors of former models deleted")
+        return Rebuilt(indexed=indexed, embedded=done.stored, refused=done.refused, former_deleted=former)
 
     def _build(self, organization: Organization | None, space: str | None) -> None:
         if organization is not None:

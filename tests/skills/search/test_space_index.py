@@ -144,10 +144,57 @@ class TestCommand:
         settings.MIRIX_EMBEDDING_MODEL = "newer"
         state = json.loads(run("search_index", "status", "--json"))["vectors"]
         assert (state["embedded"], state["due"], state["former"], state["is_indexed"]) == (0, 2, 2, False)
-        assert "2 vectors of former models deleted" in run("search_index", "rebuild")
+        assert "2 vectors of former models deleted" in run("search_index", "rebuild", "--replace-model")
         run("search_index", "build")
         assert index_names() == [index_name(space_of(get_endpoint()), 32)] != [first]
         get_endpoint().close()
+
+    def test_without_being_told_to_no_vector_and_no_index_of_another_model_goes(
+        self, owner, endpoint, settings, drop_indexes
+    ):
+        publish(owner, [{"name": "card"}, {"name": "seat"}])
+        run("search_index", "rebuild")
+        run("search_index", "build")
+        of_the_server = space_of(get_endpoint())
+        settings.MIRIX_EMBEDDING_MODEL = "newer"
+        answer = json.loads(run("search_index", "rebuild", "--json"))
+        assert (answer["embedded"], answer["former_deleted"], answer["vectors"]["former"]) == (2, 0, 2)
+        run("search_index", "build")
+        assert index_names() == sorted(
+            index_name(space, 32) for space in (of_the_server, space_of(get_endpoint()))
+        )
+        assert run("search_index", "status").splitlines()[-1] == (
+            "delete those of former models with: ./run search_index rebuild --replace-model"
+        )
+        with pytest.raises(CommandError, match="--replace-model goes with rebuild"):
+            run("search_index", "build", "--replace-model")
+        get_endpoint().close()
+        settings.MIRIX_EMBEDDING_MODEL = "scripted"
+        assert space_status(of_the_server).due == 0
+        get_endpoint().close()
+
+    def test_while_a_skill_has_no_vector_of_the_new_model_the_old_ones_stay(self, owner, endpoint, settings):
+        publish(owner, [{"name": "card"}, {"name": "seat"}])
+        run("search_index", "rebuild")
+        settings.MIRIX_EMBEDDING_MODEL = "newer"
+        endpoint.script.refuse = lambda text: "seat" in text
+        with pytest.raises(CommandError, match="1 skill could not be embedded"):
+            run("search_index", "rebuild", "--replace-model")
+        assert space_status(space_of(get_endpoint())).former == 2
+        get_endpoint().close()
+
+    def test_what_the_endpoint_refuses_is_named_and_ends_with_1(self, owner, endpoint):
+        _, seat = publish(owner, [{"name": "card"}, {"name": "seat"}])
+        endpoint.script.refuse = lambda text: "seat" in text
+        output = StringIO()
+        with pytest.raises(CommandError, match="1 skill could not be embedded") as refusal:
+            call_command("search_index", "rebuild", "--json", stdout=output, stderr=StringIO())
+        assert refusal.value.returncode == 1
+        answer = json.loads(output.getvalue())
+        assert (answer["indexed"], answer["embedded"], answer["refused"]) == (2, 1, [seat.pk])
+        assert answer["vectors"]["due"] == 1
+        endpoint.script.refuse = lambda text: False
+        assert json.loads(run("search_index", "rebuild", "--json"))["refused"] == []
 
     def test_vectors_too_long_for_an_index_are_told(self, owner, endpoint, drop_indexes):
         endpoint.script.embed = lambda text: [1.0] * 4_001
