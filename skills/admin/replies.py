@@ -26,7 +26,7 @@ def with_reply(attempts: QuerySet, *, chars: int) -> QuerySet:
 
     A reply may have ten million: the rest stays in the database.
     """
-    return attempts.defer("raw_reply").annotate(
+    return attempts.defer("raw_reply", "dropped").annotate(
         reply_chars=Length("raw_reply"),
         reply_begins=Left("raw_reply", chars),
         reply_ends=Right("raw_reply", chars // TAIL_SHARE),

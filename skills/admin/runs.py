@@ -1,15 +1,22 @@
-"""Runs and the attempts in them: what was read, what came of it, what it cost."""
+"""Runs, also while they go on, and the attempts in them: what was read, what came of it, what it cost."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.db.models import Func, IntegerField, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.urls import URLPattern, path
+from django.utils.html import format_html
 
-from mirix.admin_base import OrganizationFilter, PageAdmin, display
+from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.templatetags.mirix_admin import ago
-from skills.models import AutoDreamRun, DistillationAttempt
+from skills.admin.replies import reply_of, with_reply
+from skills.distillation.attacks import FLAGS
+from skills.models import AutoDreamRun, DistillationAttempt, RunState
+from skills.progress import is_open, progress_of
+from skills.runs import stale
 
 STATE_COLOURS = {
     "Running": "info",
@@ -25,6 +32,16 @@ VERDICT_COLOURS = {
     "Given up": "danger",
 }
 MAX_ROWS = 200
+MAX_REPLY_CHARS = 100_000
+REFRESH_SECONDS = 5
+"""How often the page of a run that goes on is loaded anew."""
+
+
+class _Number(Func):
+    """The number of entries of a JSON list."""
+
+    function = "jsonb_array_length"
+    output_field = IntegerField()
 
 
 @admin.register(AutoDreamRun)
@@ -67,13 +84,21 @@ class RunAdmin(PageAdmin):
         return ago(obj.started_at or obj.created_at)
 
     def page_context(self, request: HttpRequest, obj: AutoDreamRun) -> dict[str, Any]:
-        """Return what the run read, wrote and refused."""
+        """Return how far the run is, and what it read, wrote, put off and refused."""
+        progress = progress_of(obj)
+        attempts = obj.attempts.select_related("session").defer("raw_reply", "dropped", "session__last_error")
+        rows = type(obj).objects.with_owner_of(obj).filter(stale(), pk=obj.pk)
         return {
             "run": obj,
             "state_colour": STATE_COLOURS[obj.get_state_display()],
             "duration": _seconds(obj),
-            "counts": [(name, _count(value)) for name, value in obj.counts.items()],
-            "attempts": obj.attempts.select_related("session").order_by("created_at", "id")[:MAX_ROWS],
+            "progress": progress,
+            "refresh": REFRESH_SECONDS if is_open(obj) else 0,
+            "is_silent": obj.state == RunState.RUNNING and rows.exists(),
+            "counts": [(name, _count(value)) for name, value in progress.counts.items()],
+            "attempts": attempts.annotate(dropped_count=_Number("dropped")).order_by("created_at", "id")[
+                :MAX_ROWS
+            ],
             "revisions": obj.revisions.order_by("created_at", "id")[:MAX_ROWS],
         }
 
@@ -96,17 +121,18 @@ def _seconds(run: AutoDreamRun) -> str:
 
 @admin.register(DistillationAttempt)
 class AttemptAdmin(PageAdmin):
-    """Calls of a distiller, one per session and try, with what it answered."""
+    """Readings of a session by a distiller, one per try, with what it answered."""
 
     page_template = "admin/skills/distillationattempt/page.html"
-    heavy_fields = ("raw_reply", "error")
+    heavy_fields = ("raw_reply", "error", "dropped")
     list_display = (
-        "id",
-        "session",
+        "reading",
         "run",
-        "distiller",
+        "made_by",
         "shown_verdict",
-        "duration_ms",
+        "dropped_parts",
+        "watch",
+        "took",
         "tokens",
         "created_at",
     )
@@ -117,20 +143,95 @@ class AttemptAdmin(PageAdmin):
     empty_title = "No attempt yet"
     empty_text = "Each reading of a session by a distiller leaves a row here, whatever came of it."
 
+    def annotated(self, rows: QuerySet) -> QuerySet:
+        """Count what was dropped of each reply."""
+        return rows.annotate(dropped_count=_Number("dropped"))
+
+    @display(description="Attempt")
+    def reading(self, obj: DistillationAttempt) -> str:
+        """Return the session that was read, and the attempt's id."""
+        return two_lines(obj.session.session_id, obj.pk)
+
+    @display(description="By")
+    def made_by(self, obj: DistillationAttempt) -> str:
+        """Return the distiller, and the model that it asked."""
+        return two_lines(obj.distiller, obj.model) if obj.model else obj.distiller
+
     @display(description="Verdict", ordering="verdict", label=VERDICT_COLOURS)
     def shown_verdict(self, obj: DistillationAttempt) -> str:
         """Return how it ended."""
         return obj.get_verdict_display()
+
+    @display(description="Dropped")
+    def dropped_parts(self, obj: Any) -> str:
+        """Return how many parts of the reply gave no experience."""
+        return str(obj.dropped_count or "–")
+
+    @display(description="To watch")
+    def watch(self, obj: DistillationAttempt) -> str:
+        """Return how much in the session tries to steer its reader; the words show on hovering."""
+        if not obj.flags:
+            return "–"
+        words = "; ".join(meaning for _, meaning in _flags(obj))
+        return format_html(
+            '<span class="mx-badge mx-badge--warning" title="{}">{}</span>', words, len(obj.flags)
+        )
+
+    @display(description="Took", ordering="duration_ms")
+    def took(self, obj: DistillationAttempt) -> str:
+        """Return the time from the first request to the last answer."""
+        return _duration(obj)
 
     @display(description="Tokens")
     def tokens(self, obj: DistillationAttempt) -> int:
         """Return those of prompt and completion together."""
         return obj.prompt_tokens + obj.completion_tokens
 
+    def get_urls(self) -> list[URLPattern]:
+        """Add the reply as a file."""
+        view = self.admin_site.admin_view(self.reply_view)
+        return [
+            path("<path:object_id>/reply/", view, name="skills_distillationattempt_reply"),
+            *super().get_urls(),
+        ]
+
     def page_context(self, request: HttpRequest, obj: DistillationAttempt) -> dict[str, Any]:
-        """Return the reply, and the experiences that came of it."""
+        """Return the reply as far as it is shown, what was dropped of it, and what came of it."""
+        rows = type(obj).objects.with_owner_of(obj).filter(pk=obj.pk)
+        shown = with_reply(rows, chars=MAX_REPLY_CHARS).get()
+        parts = [part for part in obj.dropped if isinstance(part, dict)]
         return {
             "attempt": obj,
             "verdict_colour": VERDICT_COLOURS[obj.get_verdict_display()],
+            "reply": reply_of(shown, chars=MAX_REPLY_CHARS),
+            "reply_chars": shown.reply_chars,
+            "took": _duration(obj),
+            "dropped": parts[:MAX_ROWS],
+            "dropped_count": len(parts),
+            "flags": _flags(obj),
             "experiences": obj.experiences.order_by("id")[:MAX_ROWS],
         }
+
+    def reply_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Send the whole reply as a text file, which no browser takes for a page. It only reads."""
+        attempt = self.visible_object(request, object_id)
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        if not attempt.raw_reply:
+            raise Http404
+        return HttpResponse(
+            attempt.raw_reply,
+            content_type="text/plain; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{attempt.pk}.txt"'},
+        )
+
+
+def _flags(attempt: DistillationAttempt) -> list[tuple[str, str]]:
+    """Return the flags of the session as it was read, each with what it means."""
+    return [(str(flag), FLAGS.get(str(flag), str(flag))) for flag in attempt.flags]
+
+
+def _duration(attempt: DistillationAttempt) -> str:
+    """Return how long it took, in seconds above one."""
+    ms = attempt.duration_ms
+    return f"{ms} ms" if ms < 1_000 else f"{ms / 1_000:.1f} s"

@@ -235,6 +235,13 @@ retry_many
   POST            302     403       403       200       200            200        200
 """
 
+# The reply as a file; it only reads.
+REPLY = """
+reply
+  GET             302     403       200       200       200            200        404
+  POST            302     403       405       405       405            405        404
+"""
+
 # Who decides about proposals has the permission `release_quarantined` as well; each one says its outcome.
 RELEASING = """
 release
@@ -299,7 +306,7 @@ MODELS = {
     "conversations.intakerecord": READ + REPLAY,
     "conversations.session": READ + CLOSING + RETRYING,
     "skills.autodreamrun": READ,
-    "skills.distillationattempt": READ,
+    "skills.distillationattempt": READ + REPLY,
     "skills.searchevent": READ + TRYING,
     "skills.skill": READ + TRAVELLING + EDITING_SKILL + HISTORY,
     "skills.skillexperience": READ + RELEASING,

@@ -1,0 +1,187 @@
+"""Runs while they go on, and attempts with what was answered, dropped and spent."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from skills.models import AutoDreamRun, DistillationAttempt
+from tests.factories import make_attempt, make_experience, make_member, make_run, make_session
+
+pytestmark = pytest.mark.django_db
+TURNS = [{"role": "user", "content": "No, the other one."}]
+HOSTILE = "</pre><script>alert(1)</script>{{ 7 }}\u202egnp.exe"
+ESCAPED = "&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;{{ 7 }}"
+
+
+def browser_of(user) -> Browser:
+    browser = Browser()
+    browser.force_login(user)
+    return browser
+
+
+@pytest.fixture
+def reviewer(owner) -> Browser:
+    return browser_of(make_member(owner.organization, "reviewer"))
+
+
+def page(row: AutoDreamRun | DistillationAttempt) -> str:
+    return reverse(f"admin:skills_{row._meta.model_name}_change", args=[row.pk])
+
+
+def reply(attempt: DistillationAttempt) -> str:
+    return reverse("admin:skills_distillationattempt_reply", args=[attempt.pk])
+
+
+def text(answer) -> str:
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+class TestRuns:
+    def test_one_that_goes_on_shows_how_far_it_is_and_is_loaded_anew(self, owner, reviewer):
+        parameters = {"last_n_sessions": 3}
+        run = make_run(owner, state="running", heartbeat_at=timezone.now(), parameters=parameters)
+        make_attempt(
+            run, make_session(owner, TURNS, state="distilled", distilled_through=1), prompt_tokens=42
+        )
+        for _ in range(4):
+            make_session(owner, TURNS)
+
+        shown = text(reviewer.get(page(run)))
+
+        assert "1 of 3 sessions read" in shown
+        assert 'max="3" value="1"' in shown
+        assert '<meta http-equiv="refresh" content="5">' in shown
+        assert "<dt>Tokens</dt><dd>42</dd>" in shown
+        assert "Last sign of life just now" in shown
+        assert "no sign of life" not in shown
+
+    def test_one_whose_process_is_silent_says_so(self, owner, reviewer):
+        run = make_run(owner, state="running", heartbeat_at=timezone.now() - timedelta(hours=1))
+        assert "Its process gave no sign of life for too long." in text(reviewer.get(page(run)))
+
+    def test_one_that_waits(self, owner, reviewer):
+        shown = text(reviewer.get(page(make_run(owner, state="queued"))))
+        assert "Waits for a worker." in shown
+        assert "refresh" in shown
+
+    def test_one_that_is_over_stands_still(self, owner, reviewer):
+        notes = [
+            {"reason": "The day's tokens are used up.", "deferred": 2, "until": "2026-12-03T00:00:00+00:00"},
+            {"reason": "It would be a near-duplicate.", "name": "pay-order", "experience_ids": ["sexp-1"]},
+        ]
+        run = make_run(owner, counts={"experiences": 2}, tokens=7, notes=notes)
+        attempt = make_attempt(
+            run, make_session(owner, TURNS), verdict="retry", error="No JSON: <b>", calls=3, dropped=[{}, {}]
+        )
+
+        shown = text(reviewer.get(page(run)))
+
+        assert "http-equiv" not in shown
+        assert "2 sessions rest until 2026-12-03T00:00:00+00:00." in shown
+        assert '<span class="mx-strong">pay-order</span> It would be a near-duplicate.' in shown
+        assert "No JSON: &lt;b&gt;" in shown
+        assert f'<td class="mx-number">{attempt.calls}</td>' in shown
+        assert '<td class="mx-number">2</td>' in shown
+
+    @pytest.mark.parametrize("state", ["running", "finished"])
+    def test_its_page_reads_no_reply_and_costs_the_same_with_more_rows(self, owner, reviewer, state):
+        parameters = {"last_n_sessions": 100}
+        run = make_run(owner, state=state, heartbeat_at=timezone.now(), parameters=parameters)
+
+        def queries() -> list[str]:
+            with CaptureQueriesContext(connection) as captured:
+                text(reviewer.get(page(run)))
+            return [query["sql"] for query in captured]
+
+        make_attempt(run, make_session(owner, TURNS), raw_reply="x" * 1_000)
+        queries()
+        one = queries()
+        for _ in range(19):
+            make_attempt(run, make_session(owner, TURNS), raw_reply="x" * 1_000)
+        assert len(queries()) == len(one)
+        assert not [sql for sql in one if "raw_reply" in sql]
+
+
+class TestAttempts:
+    @pytest.fixture
+    def attempt(self, owner) -> DistillationAttempt:
+        return make_attempt(
+            make_run(owner),
+            make_session(owner, TURNS, session_id="s-1"),
+            distiller="llm",
+            model="m-1",
+            prompt_version="1-abc",
+            calls=2,
+            prompt_tokens=900,
+            completion_tokens=30,
+            duration_ms=12_340,
+            raw_reply=HOSTILE,
+            error=HOSTILE,
+            dropped=[{"reason": f"No type: {HOSTILE}", "text": HOSTILE}],
+            flags=["closing_fence", "one of tomorrow"],
+        )
+
+    def test_it_shows_all_that_is_kept_of_it_as_text(self, owner, reviewer, attempt):
+        make_experience(owner, attempt.session, attempt=attempt, title="Held", quarantined=True)
+
+        shown = text(reviewer.get(page(attempt)))
+
+        assert shown.count(ESCAPED) == 4
+        assert "<script>alert" not in shown
+        assert "\u202e" not in shown
+        assert "Text that looks like the end of the transcript" in shown
+        assert "one of tomorrow" in shown
+        assert "1 dropped" in shown
+        for name, value in {
+            "Requests": "2",
+            "Prompt tokens": "900",
+            "Reply tokens": "30",
+            "Took": "12.3 s",
+            "Distiller": "llm",
+            "Prompt": "1-abc",
+        }.items():
+            assert f"<dt>{name}</dt><dd>{value}</dd>" in shown
+        assert '<dd class="mx-mono">m-1</dd>' in shown
+        assert "Held</a> " in shown
+
+    def test_the_list_says_what_was_dropped_and_what_to_watch(self, reviewer, attempt):
+        shown = text(reviewer.get("/admin/skills/distillationattempt/"))
+        assert "s-1" in shown
+        assert 'title="Text that looks like the end of the transcript; one of tomorrow">2</span>' in shown
+        assert "12.3 s" in shown
+        assert "alert(1)" not in shown
+
+    def test_the_whole_reply_is_a_file_that_is_no_page(self, reviewer, attempt):
+        answer = reviewer.get(reply(attempt))
+        assert (answer.status_code, answer["Content-Type"]) == (200, "text/plain; charset=utf-8")
+        assert answer["Content-Disposition"] == f'attachment; filename="{attempt.pk}.txt"'
+        assert answer["X-Content-Type-Options"] == "nosniff"
+        assert answer.content.decode() == HOSTILE
+
+    def test_a_very_long_one_is_shown_in_part(self, owner, reviewer):
+        long = "a" * 100_000 + "b" * 9_900_000 + "the end"
+        attempt = make_attempt(make_run(owner), make_session(owner), raw_reply=long)
+        answer = reviewer.get(page(attempt))
+        assert b"9900007 characters in between are not shown" in answer.content
+        assert b"the end" in answer.content
+        assert len(answer.content) < 200_000
+        assert len(reviewer.get(reply(attempt)).content) == len(long)
+
+    def test_without_a_reply_there_is_no_file(self, owner, reviewer):
+        attempt = make_attempt(make_run(owner), make_session(owner))
+        assert "As a file" not in text(reviewer.get(page(attempt)))
+        assert reviewer.get(reply(attempt)).status_code == 404
+
+    def test_a_stranger_gets_no_file(self, stranger, attempt):
+        elsewhere = browser_of(make_member(stranger.organization, "administrator"))
+        foreign = elsewhere.get(reply(attempt))
+        missing = elsewhere.get(reply(DistillationAttempt(pk="attempt-none")))
+        assert (foreign.status_code, foreign.content) == (404, missing.content)
