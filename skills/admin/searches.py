@@ -68,7 +68,8 @@ class SearchEventAdmin(SearchingAdmin):
     ordering = ("-created_at", "id")
     empty_title = "No search yet"
     empty_text = (
-        "Each search over the API, and each that is tried here, leaves a row for as long as the log is kept."
+        "Each search over the API or by command, and each that is tried here, leaves a row for as long as "
+        "the log is kept."
     )
 
     def get_search_results(

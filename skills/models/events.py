@@ -23,6 +23,7 @@ class SearchSource(models.TextChoices):
 
     API = "api", "API"
     ADMIN = "admin", "Admin"
+    COMMAND = "command", "Command"
 
 
 class AnswerView(models.TextChoices):

@@ -10,9 +10,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
-from skills.models import Skill, SkillDocument, SkillPosting
+from skills.models import SearchEvent, Skill, SkillDocument, SkillPosting
 from skills.search.embedding import embed_missing
 from skills.search.service import DEGRADED
+from skills.selectors.searches import use_of
 from tests.factories import make_owner, make_skill
 from tests.skills.search.corpora import publish
 
@@ -102,6 +103,31 @@ def test_search_answers_in_json(where):
     assert (row["name"], row["user_id"], row["version"]) == ("charge-card", "alice", "0.1.0")
     assert row["matched_terms"] == ["card"]
     assert row["lanes"] == {"name": {"rank": 1, "score": row["score"]}}
+
+
+def test_a_search_is_in_the_log_as_one_by_command(where, owner):
+    words = ["--method", "bm25", "--limit", "2", "--token-budget", "10", "--filter-tags", '{"desk": "eu"}']
+    run("search", "charge the card", *where, *words)
+    event = SearchEvent.objects.get()
+    assert (event.source, event.organization, event.end_user) == (
+        "command",
+        owner.organization,
+        owner.end_user,
+    )
+    assert (event.client, event.user) == (None, None)
+    assert (event.query, event.method, event.limit) == ("charge the card", "bm25", 2)
+    assert event.filter_tags == {"desk": "eu"}
+    skill = Skill.objects.get(name="charge-card")
+    assert event.skill_ids == [skill.pk]
+    assert use_of(skill=skill).times == 0, "an operator who looks is no agent that asks"
+    run("search", "card", *where[:2])
+    assert SearchEvent.objects.latest("created_at").end_user is None
+
+
+def test_a_search_that_is_refused_is_not_logged(where):
+    with pytest.raises(CommandError):
+        run("search", "card", *where, "--filter-tags", "{")
+    assert not SearchEvent.objects.exists()
 
 
 def test_search_without_a_user_covers_the_organization(where):

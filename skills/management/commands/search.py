@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -13,8 +14,9 @@ from mirix.tenants.commands import OrganizationCommand
 from mirix.tenants.owners import Owner
 from mirix.tenants.selectors import find_owner_of
 from mirix.text import shorten, visible_line
-from skills.models import Skill
+from skills.models import SearchSource, Skill
 from skills.search.lanes import Lane, LaneRow, lanes_of
+from skills.search.log import log_search
 from skills.search.service import FIELDS, MAX_LIMIT, METHODS, Hit, SearchResult, search
 from skills.search.shown import within_budget
 from skills.search.tags import parse_filter_tags
@@ -69,7 +71,9 @@ class Command(OrganizationCommand):
             owner = find_owner_of(organization=organization, user_id=options["user"])
             if owner is None:
                 raise CommandError(f"unknown user {options['user']!r} in organization {organization.name!r}")
+        began = perf_counter()
         try:
+            filter_tags = parse_filter_tags(options["filter_tags"])
             result = search(
                 organization=organization,
                 owner=owner,
@@ -77,18 +81,31 @@ class Command(OrganizationCommand):
                 method=options["method"],
                 field=options["field"],
                 limit=options["limit"],
-                filter_tags=parse_filter_tags(options["filter_tags"]),
+                filter_tags=filter_tags,
                 explain=options["explain"],
                 similarity_threshold=options["similarity_threshold"],
             )
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from error
+        seconds = perf_counter() - began
         shown = within_budget(result.hits, budget=options["token_budget"])
         result = replace(result, hits=shown.hits)
         lanes = None
         if options["explain"]:
             lanes = lanes_of(organization=organization, owner=owner, result=result, depth=options["limit"])
         self.answer(_as_data(result, shown.message, lanes), _as_text(result, shown.message, owner, lanes))
+        log_search(
+            organization=organization,
+            owner=owner,
+            source=SearchSource.COMMAND,
+            query=options["query"],
+            field=options["field"],
+            filter_tags=filter_tags,
+            limit=options["limit"],
+            result=result,
+            returned=shown.hits,
+            seconds=seconds,
+        )
 
 
 def _as_data(result: SearchResult, message: str, lanes: list[Lane] | None) -> dict[str, Any]:
