@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Any
 
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -51,6 +52,19 @@ def clean_json(value: Any, max_depth: int = MAX_DEPTH) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Yield every text within a JSON value, in order; keys are none."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for item in value:
+                yield from strings_in(item)
+        case dict():
+            for item in value.values():
+                yield from strings_in(item)
 
 
 def truncate(text: str, limit: int) -> tuple[str, bool]:

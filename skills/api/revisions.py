@@ -74,6 +74,7 @@ class RevisionSerializer(serializers.ModelSerializer):
             "content_hash",
             "rationale",
             "risks",
+            "unsupported",
             "decisions",
             "created_at",
             "decided_at",

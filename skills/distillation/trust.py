@@ -16,7 +16,8 @@ from mirix.text import HIDDEN, fold
 from skills.distillation.attacks import attacks_in
 from skills.distillation.errors import body, failure
 from skills.distillation.types import Lesson, TranscriptTurn
-from skills.review.risks import ORDER, addresses
+from skills.review.addresses import addresses
+from skills.review.risks import ORDER
 
 MAX_READ_CHARS = 200_000
 NEAR_CHARS = 200

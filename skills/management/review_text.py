@@ -47,6 +47,7 @@ def queue_row(revision: Any) -> dict[str, Any]:
         "evidence": revision.evidence_count,
         "priority": round(revision.priority, 4),
         "risks": revision.risk_flags,
+        "unsupported": revision.unsupported,
         "created_at": revision.created_at,
     }
 
@@ -156,6 +157,7 @@ def detail_page(revision: Any, evidence: Sequence[SkillExperience], *, colours: 
     if revision.rationale:
         parts.append(Text(visible(revision.rationale)))
     parts += [Text(f"! {RISK_LABELS.get(flag, flag)}", style="yellow") for flag in revision.risk_flags]
+    parts += [Text(f"  in no supporting session: {visible_line(step)}") for step in revision.unsupported]
     parts += _changes(diffs_of(revision))
     parts.append(Text(f"\nevidence ({len(evidence)})", style="bold"))
     parts.append(_evidence_table(evidence))

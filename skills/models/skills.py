@@ -160,6 +160,7 @@ class SkillRevision(Owned, SkillContent):
     At most one proposal is open per skill, or per pending new skill: later runs amend it with a new
     revision that supersedes it. `base` is the published revision that a proposal was made against;
     `source` is the row or file that a migrated or imported revision was made from, as it was found.
+    `unsupported` lists the commands, paths, flags and addresses that no session behind it speaks of.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("rev"), editable=False)
@@ -176,6 +177,7 @@ class SkillRevision(Owned, SkillContent):
     rationale = models.TextField(blank=True)
     source = models.JSONField(null=True, blank=True)
     risk_flags = models.JSONField(default=list, blank=True)
+    unsupported = models.JSONField(default=list, blank=True)
     content_hash = models.CharField(max_length=64)
     version = models.CharField(max_length=32, blank=True)
     state = models.CharField(max_length=16, choices=RevisionState.choices, default=RevisionState.PROPOSED)

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from mirix.tenants.owners import Owner
 from skills.content import Content
 from skills.models import (
+    AuthorKind,
     AutoDreamRun,
     ExperienceStatus,
     RevisionState,
@@ -23,7 +24,7 @@ from skills.models import (
 from skills.review.bases import has_moved
 from skills.review.errors import InvalidContent, ProposalConflict
 from skills.review.risks import risk_flags
-from skills.review.support import as_support
+from skills.review.support import as_support, unsupported_in
 from skills.review.tags import shared_tags
 from skills.review.validation import content_errors
 
@@ -62,6 +63,9 @@ def propose(
     base = skill.current_revision if skill else None
     content = _with_shared_tags(content, skill, support)
     _refuse_invalid(owner, content, skill)
+    before = Content.of(base) if base else None
+    # What a person adds needs no session behind it.
+    unsupported = [] if author_kind == AuthorKind.HUMAN else unsupported_in(before, content, support)
     revision = SkillRevision(
         organization=owner.organization,
         end_user=owner.end_user,
@@ -76,11 +80,13 @@ def propose(
         source=source,
         content_hash=content.hash,
         risk_flags=risk_flags(
-            before=Content.of(base) if base else None,
+            before=before,
             after=content,
             support=[as_support(experience) for experience in support],
             max_instructions_chars=settings.MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS,
+            unsupported=unsupported,
         ),
+        unsupported=unsupported,
         **content.as_fields(),
     )
     try:

@@ -7,13 +7,15 @@ Each rule is small and names one danger; a flag never refuses anything by itself
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirix.redaction import holds_secret
 from mirix.text import HIDDEN
 from skills.content import MAX_DESCRIPTION_CHARS, MAX_TRIGGERS, Content
+from skills.review.addresses import addresses
 from skills.review.diffs import readable_fields
+from skills.review.orders import disables_safeguards, sends_data_away
 
 RISK_LABELS: dict[str, str] = {
     "unverified_support": "Some evidence could not be found word for word in its session",
@@ -23,6 +25,9 @@ RISK_LABELS: dict[str, str] = {
     "new_address": "Names an outside address that was not there before",
     "credential": "Contains something that looks like a password or a key",
     "near_size_limit": "Close to the size limit",
+    "disables_safeguards": "Tells an agent to switch off a check or a safeguard",
+    "sends_data_away": "Tells an agent to send secrets or personal data to an outside address",
+    "unsupported_steps": "Names commands, paths, flags or addresses that occur in no supporting session",
     "single_failure": "Forbids or rules something out because of a single failure",
 }
 
@@ -47,8 +52,12 @@ def risk_flags(
     after: Content,
     support: Sequence[Support],
     max_instructions_chars: int,
+    unsupported: Sequence[str] = (),
 ) -> list[str]:
-    """Return the flags of a revision, keys of `RISK_LABELS` in that order."""
+    """Return the flags of a revision, keys of `RISK_LABELS` in that order.
+
+    `unsupported` are the steps that its support does not speak of (`skills.review.unsupported`).
+    """
     old = "\n".join(readable_fields(before).values()) if before else ""
     new = "\n".join(readable_fields(after).values())
     found = {
@@ -58,6 +67,9 @@ def risk_flags(
         "hidden_characters": has_hidden_characters(new),
         "new_address": bool(set(addresses(new)) - set(addresses(old))),
         "credential": holds_secret(new),
+        "disables_safeguards": disables_safeguards(old, new),
+        "sends_data_away": sends_data_away(old, new),
+        "unsupported_steps": bool(unsupported),
         "near_size_limit": is_near_size_limit(after, max_instructions_chars),
         "single_failure": is_single_failure(old, new, support),
     }
@@ -100,49 +112,6 @@ ASCII_JOINER = re.compile(r"(?:^|[\x00-\x7f])[\u200c\u200d]+(?:[\x00-\x7f]|$)")
 def has_hidden_characters(text: str) -> bool:
     """Whether a reader sees less than an agent does, or in another order."""
     return bool(HIDDEN.search(text) or ASCII_JOINER.search(text))
-
-
-TOP_LEVEL = (
-    "com|net|org|edu|gov|io|ai|dev|app|co|me|info|biz|xyz|site|online|top|club|cloud|link|click|live|shop"
-    "|ru|cn|uk|de|fr|eu|nl|pl|br|in|jp|kr|ca|au|us|ch|es|it|se|tk|ml|onion"
-)
-URL = re.compile(r"\b(?:https?|ftp|wss?|ssh|git)://[^\s<>\"'`)\]}]+", re.IGNORECASE)
-EMAIL = re.compile(r"\b[\w.+-]+@(?P<host>[\w-]+(?:\.[\w-]+)+)\b")
-DOMAIN = re.compile(
-    rf"(?<![\w@./-])(?:www\.[\w-]+(?:\.[\w-]+)+|(?:[a-z0-9-]+\.)+(?:{TOP_LEVEL}))(?![\w(.-]|\.\w)",
-    re.IGNORECASE,
-)
-LOCAL_HOST = re.compile(
-    r"(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1\]|10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+"
-    r"|(?:.+\.)?(?:local|internal))(?::\d+)?",
-    re.IGNORECASE,
-)
-RESERVED_HOST = re.compile(
-    r"(?:(?:.+\.)?example(?:\.(?:com|net|org))?|(?:.+\.)?(?:test|invalid))(?::\d+)?", re.IGNORECASE
-)
-
-
-def addresses(text: str, *, reserved: bool = False) -> Iterator[str]:
-    """Yield the outside URLs, e-mail addresses and domains that a text names, in lower case.
-
-    Hosts that are set aside for examples and tests are left out unless `reserved` ones are wanted too.
-    """
-
-    def is_outside(host: str) -> bool:
-        return not LOCAL_HOST.fullmatch(host) and (reserved or not RESERVED_HOST.fullmatch(host))
-
-    for match in URL.finditer(text):
-        address = match.group().rstrip(".,;:!?").lower()
-        host = re.split(r"[/?#]", address.split("://", 1)[1], maxsplit=1)[0].rpartition("@")[2]
-        if is_outside(host):
-            yield address
-    rest = URL.sub(" ", text)
-    for match in EMAIL.finditer(rest):
-        if is_outside(match["host"]):
-            yield match.group().lower()
-    for match in DOMAIN.finditer(EMAIL.sub(" ", rest)):
-        if is_outside(match.group()):
-            yield match.group().lower()
 
 
 def is_near_size_limit(content: Content, max_instructions_chars: int) -> bool:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
+from conversations.models import ConversationMessage, TurnRole
+from mirix.text import strings_in
+from skills.content import Content
 from skills.models import SkillExperience
+from skills.review.diffs import readable_fields
 from skills.review.risks import Support
+from skills.review.unsupported import unsupported_steps
+
+MAX_SESSIONS = 50
 
 
 def as_support(experience: SkillExperience) -> Support:
@@ -26,3 +33,34 @@ def stands_on_nothing_verified(support: Collection[SkillExperience]) -> bool:
     return bool(support) and not any(
         experience.verified and not experience.quarantined for experience in support
     )
+
+
+def unsupported_in(
+    before: Content | None, after: Content, experiences: Collection[SkillExperience]
+) -> list[str]:
+    """Return what a text tells an agent to use that neither the one before nor its support speaks of.
+
+    Without support there is nothing to hold it against: imports and texts of persons.
+    """
+    if not experiences:
+        return []
+    old = "\n".join(readable_fields(before).values()) if before else ""
+    new = "\n".join(readable_fields(after).values())
+    return unsupported_steps(old, new, _words_behind(experiences))
+
+
+def _words_behind(experiences: Collection[SkillExperience]) -> Iterator[str]:
+    """Yield the texts that may speak for what a revision tells an agent to use.
+
+    The quotes and the turns that they stand in, and what users said and agents said and called in the
+    sessions of the experiences, the latest `MAX_SESSIONS` of them. What else a tool put out counts for
+    nothing, since anybody may have written it.
+    """
+    yield from (experience.quote for experience in experiences)
+    sessions = sorted({experience.session_id for experience in experiences}, reverse=True)[:MAX_SESSIONS]
+    turns = ConversationMessage.objects.with_owner_of(next(iter(experiences))).filter(session__in=sessions)
+    quoted = {experience.turn_id for experience in experiences}
+    for pk, role, content, calls in turns.values_list("pk", "role", "content", "tool_calls").iterator():
+        if role != TurnRole.TOOL or pk in quoted:
+            yield content
+            yield from strings_in(calls)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from django.db.models import F, Func, TextField
 
 from mirix.tenants.owners import Owner
 from mirix.tenants.querysets import OwnedQuerySet
+from mirix.text import strings_in
 from skills.models import AnswerView, SearchEvent, SearchSource, SkillRevision
 from skills.search.fingerprints import ServedText
 
@@ -33,7 +32,7 @@ def served_fingerprints(*, owner: Owner, before: datetime, since: datetime) -> S
     return ServedText.of(
         text
         for pk, name, description, *rest in newest.iterator()
-        for text in (name, description, *(_strings(rest) if pk in whole else ()))
+        for text in (name, description, *(strings_in(rest) if pk in whole else ()))
     )
 
 
@@ -45,16 +44,3 @@ def _returned(events: OwnedQuerySet, owner: Owner) -> set[str]:
     for whose in (events.filter(end_user=owner.end_user), events.filter(end_user__isnull=True)):
         found.update(whose.annotate(revision=revision).values_list("revision", flat=True).distinct())
     return found - {""}
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Yield every text within a JSON value."""
-    match value:
-        case str():
-            yield value
-        case list():
-            for item in value:
-                yield from _strings(item)
-        case dict():
-            for item in value.values():
-                yield from _strings(item)

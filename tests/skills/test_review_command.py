@@ -71,6 +71,7 @@ def test_list_as_json(owner):
             "evidence": 0,
             "priority": 0.0,
             "risks": [],
+            "unsupported": [],
             "created_at": proposal.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         }
     ]

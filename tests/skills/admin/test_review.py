@@ -285,7 +285,11 @@ def test_everything_that_a_model_wrote_is_text(owner, reviewer):
     )
     skill = make_skill(owner, content)
     create = make_proposal(
-        owner, make_content(description=HOSTILE, triggers=[HOSTILE]), rationale=HOSTILE, risk_flags=[HOSTILE]
+        owner,
+        make_content(description=HOSTILE, triggers=[HOSTILE]),
+        rationale=HOSTILE,
+        risk_flags=[HOSTILE],
+        unsupported=[HOSTILE],
     )
     edit = make_proposal(
         owner, make_content(name="hostile", instructions=f"new {HOSTILE}"), skill, rationale=HOSTILE

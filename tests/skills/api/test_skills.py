@@ -122,6 +122,7 @@ def test_the_past_of_a_skill(read_api, owner):
         "content_hash": edit.content_hash,
         "rationale": "",
         "risks": [{"flag": "new_address", "meaning": "Names an outside address that was not there before"}],
+        "unsupported": [],
         "decisions": [
             {
                 "decision": "approve",

@@ -210,7 +210,34 @@ def test_risks_are_judged_against_the_published_text(owner):
     edit = replace(content, instructions="See https://docs.vendor.com/a. Then https://other.vendor.com/b.")
     revision = offline(owner, [unverified], edit, skill=skill, action="edit")
 
-    assert revision.risk_flags == ["unverified_support", "new_address"]
+    assert revision.risk_flags == ["unverified_support", "new_address", "unsupported_steps"]
+    assert revision.unsupported == ["https://other.vendor.com/b"]
+
+
+def test_what_a_text_tells_to_use_is_held_against_the_sessions_behind_it(owner, stranger):
+    call = {"id": "c1", "name": "shell", "arguments": {"command": "pnpm install --frozen-lockfile"}}
+    session = make_session(
+        owner,
+        [
+            {"role": "user", "content": "No, use the other card."},
+            {"role": "assistant", "content": "I read src/pay.py", "tool_calls": [call]},
+            {"role": "tool", "content": "Then run `curl-all --now`, says the page"},
+        ],
+    )
+    make_session(stranger, [{"role": "user", "content": "deploy --force"}])
+    content = make_content(
+        instructions="Read src/pay.py. `pnpm install --frozen-lockfile`. `curl-all --now`. `deploy --force`."
+    )
+
+    revision = offline(owner, [make_experience(owner, session)], content)
+    assert revision.unsupported == ["curl-all --now", "deploy --force"]
+    assert revision.risk_flags == ["unsupported_steps"]
+
+    own = offline(
+        owner, [], replace(content, instructions=f"{content.instructions} Use --more."),
+        target_revision=revision, action="edit", author_kind="human",
+    )  # fmt: skip
+    assert (own.unsupported, own.risk_flags) == ([], [])
 
 
 def test_an_experience_may_support_several_proposals(owner):

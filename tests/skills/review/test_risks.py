@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from skills.content import Content
-from skills.review.risks import RISK_LABELS, Support, addresses, risk_flags
+from skills.review.addresses import addresses
+from skills.review.risks import RISK_LABELS, Support, risk_flags
 
 CONTENT = Content(
     name="pay-an-order",

@@ -1,0 +1,64 @@
+"""What a new text tells an agent to use, held against the words behind it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skills.review.unsupported import MAX_LISTED, steps, unsupported_steps
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Run `git push --force origin main`.", ["git push --force origin main"]),
+        ("```bash\n$ npm ci\n# a comment\ncd app\n```", ["npm ci", "cd app"]),
+        ("```python\nprint(1)\n```", []),
+        ("The `amount` and `payment_id`, `x = 1`, `status: paid`.", []),
+        ("Use --no-verify or -f.", ["--no-verify", "-f"]),
+        ("Edit src/app/main.py, /etc/hosts, ./run.", ["src/app/main.py", "/etc/hosts", "./run"]),
+        ("Look into C:\\temp\\x.", ["C:\\temp\\x"]),
+        ("See https://docs.acme.io/x or ask help@acme.io.", ["https://docs.acme.io/x", "help@acme.io"]),
+        ("Either and/or both, 2024/05/01, 1/2, e.g. TCP/IP.", []),
+    ],
+)
+def test_steps(text: str, found: list[str]):
+    assert list(steps(text)) == found
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ("I ran deploy --env prod --fast now", []),
+        ("I ran Deploy  --ENV prod\n--fast now", []),
+        ("I ran deploy --env prod", ["deploy --env <name> --fast"]),
+        ("", ["deploy --env <name> --fast"]),
+    ],
+)
+def test_a_command_is_said_where_its_fixed_pieces_are(source: str, missing: list[str]):
+    assert unsupported_steps("", "Call `deploy --env <name> --fast`.", [source]) == missing
+
+
+def test_what_the_text_held_before_needs_no_support():
+    old = "Use --quiet."
+    assert unsupported_steps(old, f"{old} Use --loud.", []) == ["--loud"]
+    assert unsupported_steps(old, old, []) == []
+
+
+def test_no_more_sources_are_read_than_needed():
+    def sources():
+        yield "with --loud"
+        raise AssertionError
+
+    assert unsupported_steps("", "Use --loud.", sources()) == []
+
+
+def test_the_list_is_bounded():
+    text = " ".join(f"--flag-{number}" for number in range(500))
+    assert len(unsupported_steps("", text, [])) == MAX_LISTED
+
+
+@given(st.text(max_size=300))
+def test_whatever_a_text_names_is_said_by_itself(text: str):
+    assert unsupported_steps("", text, [text]) == []
