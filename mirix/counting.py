@@ -68,3 +68,4 @@ class Counter:
 
 
 counter = Counter()
+counter.redis.publish_failures("limits")

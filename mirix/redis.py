@@ -15,6 +15,8 @@ from django.conf import settings
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
+from mirix.metrics import publish
+
 REST_SECONDS = 5.0
 
 T = TypeVar("T")
@@ -30,6 +32,15 @@ class Redis:
         """How often Redis did not answer, since the process began."""
         self._without = without
         self._rests_until = 0.0
+
+    def publish_failures(self, part: str) -> None:
+        """Show the failures among the metrics, under the name of the part of the house that asks."""
+        publish(
+            "mirix_redis_failures_total",
+            "How often Redis did not answer, by what asked it.",
+            lambda: self.failures,
+            labels={"part": part},
+        )
 
     @staticmethod
     def is_configured() -> bool:

@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "skills",
 ]
 MIDDLEWARE = [
+    "mirix.metrics.CountingMiddleware",  # first: it counts what the others answer too
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "mirix.tenants.requests.RequestScopeMiddleware",
@@ -190,6 +191,7 @@ if _PUBLIC.scheme == "https":  # a proxy ends TLS; the server itself speaks plai
     SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 
 # Notifications, which each organization turns on for itself.
+MIRIX_METRICS_TOKEN = env.text("MIRIX_METRICS_TOKEN")
 MIRIX_WEBHOOK_ALLOW_PRIVATE = env.switch("MIRIX_WEBHOOK_ALLOW_PRIVATE", default=False)
 vars().update(env.mail("EMAIL_URL", default="consolemail://" if DEBUG else "smtp://localhost:25"))
 EMAIL_TIMEOUT = 10

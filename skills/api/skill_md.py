@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils.http import parse_etags
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics
-from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 
 from mirix.api.authentication import principal_of
+from mirix.api.negotiation import OneKind
 from mirix.api.views import APIView
 from skills.api.skills import SkillFilter
 from skills.interop.exporting import skill_md
 from skills.interop.skill_md import MEDIA_TYPE, etag_of
 from skills.models import Skill
 from skills.selectors.skills import skills_of
-
-
-class OneKind(BaseContentNegotiation):
-    """Whatever a caller accepts, a file is Markdown and a refusal JSON."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        """Return the first parser."""
-        return parsers[0]
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
-        """Return the renderer of refusals."""
-        return renderers[0], renderers[0].media_type
 
 
 class SkillMdView(APIView, generics.GenericAPIView):

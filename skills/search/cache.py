@@ -24,6 +24,7 @@ from django.conf import settings
 from redis.exceptions import ResponseError
 
 from mirix.llm.embeddings import MAX_DIMENSIONS, EmbeddingEndpoint
+from mirix.metrics import publish
 from mirix.redis import Redis
 from mirix.tenants.owners import Owner
 from skills.models import SkillDocument, SkillEmbedding, SkillPosting
@@ -247,3 +248,15 @@ def _scored(pair: Any) -> tuple[str, float]:
 
 
 cache = SearchCache()
+cache.redis.publish_failures("search")
+for _result, _read in {
+    "hit": lambda: cache.hits,
+    "miss": lambda: cache.misses,
+    "garbage": lambda: cache.garbage,
+}.items():
+    publish(
+        "mirix_search_cache_lookups_total",
+        "What search looked for in Redis: there, not there, or none of ours and made anew.",
+        _read,
+        labels={"result": _result},
+    )

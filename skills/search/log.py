@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
+from mirix.metrics import publish
 from mirix.tenants.models import Client, Organization
 from mirix.tenants.owners import Owner
 from mirix.text import truncate
@@ -36,6 +37,7 @@ class Failures:
 
 
 failures = Failures()
+publish("mirix_search_log_failures_total", "Searches that could not be logged.", lambda: failures.count)
 
 
 def log_search(

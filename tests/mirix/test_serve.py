@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import signal
 import socket
 from collections.abc import Callable
@@ -111,6 +112,21 @@ def test_what_the_web_server_refuses_itself_is_json(serve: Callable[..., Served]
             assert (answer.status, answer.getheader("Content-Type")) == (status, "application/json"), name
             assert list(json.loads(answer.read())) == ["detail"], name
     assert served.get("/health")[0] == 200
+
+
+def test_the_metrics_are_those_of_the_one_web_process(serve: Callable[..., Served]):
+    served = serve(MIRIX_METRICS_TOKEN="t")
+    read = partial(served.get, "/metrics", Authorization="Bearer t")
+    counts = []
+    for _ in range(3):
+        status, body = read()
+        assert status == 200
+        (count,) = re.findall(
+            r'^mirix_http_requests_total{method="GET",status="200"} (\d+)$', body.decode(), re.M
+        )
+        counts.append(int(count))
+    assert counts == [counts[0], counts[0] + 1, counts[0] + 2]
+    assert served.get("/metrics")[0] == 401
 
 
 def test_no_header_moves_it_below_a_path(serve: Callable[..., Served]):
