@@ -21,12 +21,16 @@ from mirix.api.throttles import throttle_refused
 from mirix.api.views import APIView
 from mirix.metrics import MEDIA_TYPE, exposition
 
+OFFERED = ("GET", "HEAD")
+
 
 class MetricsAuthentication(BaseAuthentication):
     """Lets in who shows `MIRIX_METRICS_TOKEN` as `Authorization: Bearer`."""
 
-    def authenticate(self, request: Request) -> tuple[None, None]:
+    def authenticate(self, request: Request) -> tuple[None, None] | None:
         """Raise `AuthenticationFailed` for any other, `Http404` where there is no such token."""
+        if request.method not in OFFERED:
+            return None  # a 405 for everybody
         if not settings.MIRIX_METRICS_TOKEN:
             raise Http404
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
