@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import Any
 
+TOO_SLOW = b'{"detail":"The request body came too slowly."}'
+TOO_SLOW_HEADERS = [("Content-Type", "application/json"), ("Content-Length", str(len(TOO_SLOW)))]
+
 WSGIApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
@@ -22,7 +25,11 @@ def with_length(application: WSGIApplication, *, limit: int) -> WSGIApplication:
             and environ.get("wsgi.input_terminated")
             and not environ.get("CONTENT_LENGTH")
         ):
-            body = environ["wsgi.input"].read(limit + 1)
+            try:
+                body = environ["wsgi.input"].read(limit + 1)
+            except TimeoutError:
+                start_response("408 Request Timeout", TOO_SLOW_HEADERS)
+                return [TOO_SLOW]
             environ["wsgi.input"] = BytesIO(body)
             environ["CONTENT_LENGTH"] = str(len(body))
         return application(environ, start_response)

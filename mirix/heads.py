@@ -3,7 +3,7 @@
 Gunicorn's own worker gives a thread to whoever has sent one byte, reads long lines in quadratic time, and
 stands still for up to two seconds with each connection that it closes and the other side does not: all that
 before any credential. Here a connection waits beside the threads while its head comes in, and while it is
-closed.
+closed. A body does hold a thread, so that it has to come at some speed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from gunicorn import util
 from gunicorn.http import message
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
+from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers import gthread
 
 MAX_LINE_BYTES = 256 * 1024
@@ -25,10 +26,45 @@ HEAD_SECONDS = 10.0
 """From the first byte of a head to its last."""
 LINGER_SECONDS = 2.0
 """For a client to read the answer, after which the connection is cut, whatever it still sends."""
+BODY_SECONDS = 10.0
+"""That a body may be waited for, and a second more for each `BODY_BYTES` that have come."""
+BODY_BYTES = 50_000
+REST_SECONDS = 0.2
+"""For the rest of a body that nobody has read; where more is due, the connection is closed."""
 CHUNK = 64 * 1024
 END = b"\r\n\r\n"
 
 message.MAX_REQUEST_LINE = MAX_LINE_BYTES  # gunicorn takes no limit above it
+gthread.DEFAULT_WORKER_DATA_TIMEOUT = REST_SECONDS
+
+
+class Unreader(SocketUnreader):
+    """What of a connection was not read yet; `TimeoutError` ends the waiting for what comes too slowly."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(sock)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin to measure anew, with a new request."""
+        self._came = 0
+        self._waited = 0.0
+
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        """Return what has come; wait for it as long as its request still may be waited for."""
+        outer = self.sock.gettimeout()
+        left = BODY_SECONDS + self._came / BODY_BYTES - self._waited
+        if left <= 0:
+            raise TimeoutError("The body came too slowly.")
+        self.sock.settimeout(left if outer is None else min(left, outer))
+        began = monotonic()
+        try:
+            data: bytes = super().chunk(size_hint)
+        finally:
+            self._waited += monotonic() - began
+            self.sock.settimeout(outer)
+        self._came += len(data)
+        return data
 
 
 class Connection(gthread.TConn):
@@ -40,6 +76,12 @@ class Connection(gthread.TConn):
         self.is_late_at = 0.0
         self.is_cut_at: float | None = None
         """Set once all is said."""
+
+    def init(self) -> None:
+        """Make the parser, once."""
+        if not self.initialized:
+            super().init()
+            self.parser.unreader = Unreader(self.sock)
 
     def gather(self) -> bool:
         """Take what has come; return whether a head is whole, or nothing more will come.
@@ -53,6 +95,7 @@ class Connection(gthread.TConn):
         new_from = max(0, len(self.head) - len(END) + 1)
         self.head += came or b""
         if came == b"" or self.head.find(END, new_from) >= 0:
+            self.parser.unreader.begin()
             self.parser.unreader.unread(bytes(self.head))
             self.head.clear()
             return True

@@ -14,7 +14,7 @@ from django.core.exceptions import (
     ValidationError,
 )
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.views import defaults
 from rest_framework import exceptions, status
 from rest_framework.renderers import JSONRenderer
@@ -39,6 +39,14 @@ class Conflict(exceptions.APIException):
     default_code = "conflict"
 
 
+class TooSlow(exceptions.APIException):
+    """408: the body did not come in time, or its sender has gone."""
+
+    status_code = status.HTTP_408_REQUEST_TIMEOUT
+    default_detail = "The request body came too slowly."
+    default_code = "too_slow"
+
+
 class Unavailable(exceptions.APIException):
     """503: something that mirix depends on is down; the caller may try again."""
 
@@ -61,6 +69,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             error = exceptions.ValidationError(_fields(error))
         case RequestDataTooBig():
             error = TooLarge()
+        case UnreadablePostError():
+            error = TooSlow()
         case TooManyFieldsSent():
             error = exceptions.ParseError("The query has too many parameters.")
         case SuspiciousOperation():

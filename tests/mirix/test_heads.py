@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import socket
 import threading
@@ -14,8 +15,9 @@ import psutil
 import pytest
 from gunicorn.config import Config
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
+from gunicorn.http.unreader import SocketUnreader
 
-from mirix.heads import MAX_LINE_BYTES, Connection
+from mirix.heads import MAX_LINE_BYTES, Connection, Unreader
 from tests.mirix.served import Served
 
 MEGABYTES_50 = 50_000_000
@@ -124,6 +126,41 @@ def test_a_head_that_trickles_in_is_refused_in_the_end(monkeypatch):
             connection.gather()
 
 
+def test_a_body_that_stops_coming_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("mirix.heads.BODY_SECONDS", 0.05)
+    with pair() as (client, connection):
+        client.send(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf")
+        assert connection.gather()
+        connection.sock.settimeout(None)
+        body = next(connection.parser).body
+        with pytest.raises(TimeoutError):
+            body.read()
+        assert connection.sock.gettimeout() is None
+        assert not connection.parser.finish_body(), "where its rest ends is unknown"
+
+
+def test_a_body_may_take_longer_the_more_of_it_has_come(monkeypatch):
+    waited = []
+
+    def recv(self, size_hint=None):
+        waited.append(round(self.sock.gettimeout(), 6))
+        return b"a" * 25_000
+
+    clock = itertools.count()
+    monkeypatch.setattr("mirix.heads.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(SocketUnreader, "chunk", recv)
+    with socket.socket() as sock:
+        unreader = Unreader(sock)
+        for _ in range(20):  # a second each, in which half a second's worth comes
+            unreader.chunk()
+        assert waited == [10 - number / 2 for number in range(20)]
+        with pytest.raises(TimeoutError):
+            unreader.chunk()
+        unreader.begin()
+        unreader.chunk()
+        assert waited[-1] == 10
+
+
 @pytest.mark.processes
 def test_a_line_may_be_long(served: Served):
     assert served.get("/health?query=" + "a" * 250_000)[0] == 200
@@ -156,8 +193,14 @@ def test_fifty_megabytes_before_any_credential_cost_next_to_nothing(
 @pytest.mark.processes
 @pytest.mark.parametrize(
     "held",
-    [b"", b"GET /health HTTP/1.1\r\nX: ", b"nonsense\r\n\r\n", b"GET /health HTTP/1.0\r\n\r\n"],
-    ids=["nothing", "half a head", "refused and not closed", "answered and not closed"],
+    [
+        b"",
+        b"GET /health HTTP/1.1\r\nX: ",
+        b"nonsense\r\n\r\n",
+        b"GET /health HTTP/1.0\r\n\r\n",
+        b"POST /memory/add HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\n",
+    ],
+    ids=["nothing", "half a head", "refused and not closed", "answered and not closed", "no body or key"],
 )
 def test_many_that_hold_their_connections_hold_up_nobody(served: Served, held: bytes):
     with ExitStack() as stack:
@@ -167,6 +210,19 @@ def test_many_that_hold_their_connections_hold_up_nobody(served: Served, held: b
         began = monotonic()
         assert served.get("/health")[0] == 200
         assert monotonic() - began < 1.5
+
+
+@pytest.mark.processes
+def test_a_body_that_does_not_come_is_told(served: Served):
+    asking = b"POST /auth/token HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    for length in (b"Content-Length: 10\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"):
+        began = monotonic()
+        assert sent(served, asking + length) == (
+            408,
+            "application/json",
+            {"detail": "The request body came too slowly."},
+        )
+        assert 8 < monotonic() - began < 20
 
 
 @pytest.mark.processes
