@@ -20,12 +20,10 @@ from conversations.envelope import Envelope, checked
 from conversations.models import History, IntakeRecord, IntakeState, Session, SessionState
 from conversations.sealing import close_session, seal_sessions
 from conversations.selectors import find_session, overdue_intake
-from conversations.storage import fail, store_turns
+from conversations.storage import body_of, fail, store_turns
 from mirix.queue import defer
-from mirix.redaction import redact_json
 from mirix.tenants.models import Client
 from mirix.tenants.owners import Owner
-from mirix.tenants.selectors import redacts_on_intake
 from mirix.text import shorten
 
 STORE_TURNS = "conversations.store_turns"
@@ -73,7 +71,6 @@ def accept(
     body_hash = envelope.body_hash(end_user_id=owner.end_user.pk) if idempotency_key else ""
     try:
         known = _known(client, idempotency_key, body_hash)
-        envelope = _storable(owner, envelope)
         if known is not None:
             return _brought_back(known, envelope.messages)
         request = (client, owner, envelope, body_hash, wait, idempotency_key)
@@ -95,13 +92,6 @@ def accept(
         return known
 
 
-def _storable(owner: Owner, envelope: Envelope) -> Envelope:
-    """Return a request as it may be stored: without secrets where its organization wants that."""
-    if not redacts_on_intake(owner.organization):
-        return envelope
-    return replace(envelope, messages=redact_json(envelope.messages))
-
-
 def _known(client: Client, idempotency_key: str, body_hash: str) -> Accepted | None:
     if not idempotency_key:
         return None
@@ -120,7 +110,7 @@ def _brought_back(known: Accepted, messages: list[Any]) -> Accepted:
     if record.body_pruned_at is None or record.state == IntakeState.STORED:
         return known
     before = record.report or {}
-    record.body, record.body_pruned_at = {"messages": messages}, None
+    record.body, record.body_pruned_at = body_of(record, messages), None
     record.save(update_fields=["body", "body_pruned_at"])
     replay(record=record)
     return replace(known, before=before, is_replay=False)
@@ -152,12 +142,13 @@ def _accept(
         filter_tags=envelope.filter_tags,
         history=envelope.history,
         occurred_at=envelope.occurred_at,
-        body={"messages": envelope.messages} if is_queued else None,
         body_hash=body_hash,
         message_count=len(envelope.messages),
         idempotency_key=idempotency_key,
     )
     session: Session | None = None
+    if is_queued:
+        record.body = body_of(record, envelope.messages)
     if not envelope.session_id:
         _note_without_session(record)
     elif wait and not carefully:
@@ -226,7 +217,7 @@ def store_queued(*, intake_id: str) -> IntakeRecord | None:
     """
     record = (
         IntakeRecord.objects.filter(pk=intake_id, state=IntakeState.QUEUED)
-        .select_related("organization__settings", "end_user")
+        .select_related("organization", "end_user")
         .first()
     )
     return _store_again(record) if record else None

@@ -103,7 +103,7 @@ def _replay_each(records: QuerySet[IntakeRecord], ids: Sequence[str], actor: Act
     for pk in ids:
         # One after the other: a body may be large, and another request may have stored this one meanwhile.
         kept = records.filter(pk=pk, body__isnull=False).defer(None)
-        record = kept.select_related("organization__settings", "end_user").first()
+        record = kept.select_related("organization", "end_user").first()
         if record is None:
             continue
         before = stored_of(record)

@@ -79,8 +79,7 @@ def failed_intake_of(*, organization: Organization) -> QuerySet[IntakeRecord]:
 def queued_before(*, record: IntakeRecord) -> QuerySet[IntakeRecord]:
     """Return the requests for the same session that were accepted earlier and still wait, in their order."""
     earlier = Q(created_at__lt=record.created_at) | Q(created_at=record.created_at, pk__lt=record.pk)
-    waiting = _queued(IntakeRecord.objects.with_owner_of(record), record.session_id)
-    return waiting.filter(earlier).select_related("organization__settings")
+    return _queued(IntakeRecord.objects.with_owner_of(record), record.session_id).filter(earlier)
 
 
 def queued_for_session(*, owner: Owner, session_id: str) -> QuerySet[IntakeRecord]:

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
@@ -21,6 +22,7 @@ from django.utils import timezone
 from conversations.models import ConversationMessage, IntakeRecord, IntakeState, Session, SessionState
 from mirix.prepared import prepared_cursor
 from mirix.tenants import scope
+from mirix.tenants.models import OrganizationSettings
 from mirix.tenants.owners import Owner
 
 OF_REQUEST = {
@@ -56,6 +58,11 @@ SELECT {", ".join(f"%s::{kind}" for kind in OF_REQUEST.values())}, {", ".join(OF
 FROM json_to_recordset(%s::json) AS turn ({", ".join(f"{name} {kind}" for name, kind in OF_TURN.items())})
 """  # noqa: S608  (names of the model)
 
+REDACTS = f"""COALESCE((
+    SELECT chosen.redact_on_intake FROM "{OrganizationSettings._meta.db_table}" AS chosen
+    WHERE chosen.organization_id = {{organization}}
+), %s::boolean)"""  # noqa: S608  (names of the model)
+"""What an organization chose, else the installation, whose choice is the parameter."""
 
 SEAL = f"""
 WITH due AS MATERIALIZED (
@@ -88,16 +95,26 @@ def sent_together() -> Iterator[CursorWrapper]:
         yield cursor
 
 
-def lock_session(new: Session) -> tuple[Session, bool]:
-    """Insert a session, or lock the one that is there; return it, and whether requests wait for it.
+def lock_session(new: Session) -> tuple[Session, bool, bool]:
+    """Insert a session, or lock the one that is there; return it.
 
-    Where two make it at once, the second waits for the first.
+    Also whether requests wait for it, and whether its organization wants no secrets to be stored. Where two
+    make it at once, the second waits for the first.
     """
     scope.require(new.organization_id)
     with sent_together() as cursor:  # with the BEGIN before it
-        cursor.execute(_lock_text(), _values(new, _fields(Session)))
-    *values, has_waiting = cursor.fetchone()
-    return _loaded(values), has_waiting
+        cursor.execute(_lock_text(), [*_values(new, _fields(Session)), settings.MIRIX_REDACT_ON_INTAKE])
+    *values, has_waiting, redacts = cursor.fetchone()
+    return _loaded(values), has_waiting, redacts
+
+
+def redacts(*, organization_id: str) -> bool:
+    """Return whether an organization wants no secrets to be stored; `mirix.tenants.selectors.effective`."""
+    scope.require(organization_id)
+    with sent_together() as cursor:  # with the BEGIN before it, where there is one
+        cursor.execute(_redacts_text(), [organization_id, settings.MIRIX_REDACT_ON_INTAKE])
+    (found,) = cursor.fetchone()
+    return bool(found)
 
 
 def insert_turns(
@@ -160,8 +177,13 @@ def _lock_text() -> str:
             SELECT FROM "{IntakeRecord._meta.db_table}" AS intake
             WHERE intake.organization_id = known.organization_id AND intake.end_user_id = known.end_user_id
             AND intake.session_id = known.session_id AND intake.state = '{IntakeState.QUEUED}'
-        )
+        ), {REDACTS.format(organization="known.organization_id")}
     """
+
+
+@cache
+def _redacts_text() -> str:
+    return f"SELECT {REDACTS.format(organization='%s::text')}"
 
 
 @cache

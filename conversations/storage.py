@@ -34,7 +34,6 @@ from conversations.models import (
 )
 from conversations.selectors import queued_before, turns_of
 from mirix.redaction import redact_json
-from mirix.tenants.selectors import redacts_on_intake
 from mirix.text import clean_text, truncate
 
 CHANGED = (
@@ -73,25 +72,28 @@ def store_turns(*, record: IntakeRecord, messages: list[Any] | None = None) -> S
     the body, and not raised, unless it is the database's passing trouble (`is_transient`): then it may be
     tried again.
     """
-    session, has_waiting = _lock_session(record)
+    session, has_waiting, redacts = _lock_session(record)
     if has_waiting:
         for earlier in queued_before(record=record):
-            _store_or_fail(earlier, session)
+            _store_or_fail(earlier, session, redacts)
     if messages is not None:
-        _store(record, session, messages)
+        _store(record, session, messages, redacts)
     else:
         # Whoever held the lock before may have stored this one as well.
         record.refresh_from_db(fields=["state", "body", "report"])
         if record.state != IntakeState.STORED:
-            _store_or_fail(record, session)
+            _store_or_fail(record, session, redacts)
     if session.last_seq == 0:
         session.delete()
         return None
     return session
 
 
-def _lock_session(record: IntakeRecord) -> tuple[Session, bool]:
-    """Return the locked session of a request, made where there is none, and whether requests wait for it."""
+def _lock_session(record: IntakeRecord) -> tuple[Session, bool, bool]:
+    """Return the locked session of a request, made where there is none.
+
+    Also whether requests wait for it, and whether secrets are to be taken out before anything is stored.
+    """
     new = Session(
         organization_id=record.organization_id,
         end_user_id=record.end_user_id,
@@ -101,13 +103,11 @@ def _lock_session(record: IntakeRecord) -> tuple[Session, bool]:
     return statements.lock_session(new)
 
 
-def _store_or_fail(record: IntakeRecord, session: Session) -> None:
+def _store_or_fail(record: IntakeRecord, session: Session, redacts: bool) -> None:
     messages = (record.body or {}).get("messages", [])
-    if redacts_on_intake(record.organization):  # as it may not have been when the request was accepted
-        messages = redact_json(messages)
     try:
         with transaction.atomic():
-            _store(record, session, messages)
+            _store(record, session, messages, redacts)
     except Exception as error:
         if is_transient(error):
             raise
@@ -128,11 +128,17 @@ def fail(*, record: IntakeRecord, messages: list[Any], error: Exception) -> None
     reason = str(error) if isinstance(error, HistoryMismatch) else f"{type(error).__name__}: {error}"
     record.state = IntakeState.FAILED
     record.error = truncate(clean_text(reason), MAX_ERROR_CHARS)[0]
-    record.body = {"messages": messages}
+    record.body = body_of(record, messages)
     with statements.sent_together() as cursor:
         _write(cursor, record, "state", "error", "body")
     if not isinstance(error, HistoryMismatch):
         logger.error("storing the turns of %s failed", record.pk, exc_info=error)
+
+
+def body_of(record: IntakeRecord, messages: list[Any]) -> dict[str, Any]:
+    """Return the messages of a request as it may keep them."""
+    redacts = statements.redacts(organization_id=record.organization_id)
+    return {"messages": redact_json(messages) if redacts else messages}
 
 
 def _write(cursor: CursorWrapper, record: IntakeRecord, *fields: str) -> None:
@@ -146,7 +152,9 @@ def _write(cursor: CursorWrapper, record: IntakeRecord, *fields: str) -> None:
         statements.update(cursor, record, fields)
 
 
-def _store(record: IntakeRecord, session: Session, messages: list[Any]) -> None:
+def _store(record: IntakeRecord, session: Session, messages: list[Any], redacts: bool) -> None:
+    if redacts:
+        messages = redact_json(messages)
     extraction = _extract(messages, session)
     if record.state == IntakeState.PARTIAL:
         extraction = _not_yet_read(record, extraction)

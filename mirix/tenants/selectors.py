@@ -77,15 +77,6 @@ def effective(organization: Organization) -> Effective:
     return Effective(**{name: _resolved(name, getattr(chosen, name)) for name in INHERITED})
 
 
-def redacts_on_intake(organization: Organization) -> bool:
-    """Return whether an organization wants secrets to be taken out of what comes in before it is stored.
-
-    Its choice is read once for the object; those who call come with it, so that intake asks nothing.
-    """
-    chosen: OrganizationSettings | None = getattr(organization, "settings", None)
-    return bool(_resolved("redact_on_intake", chosen.redact_on_intake if chosen else None))
-
-
 def of_installation() -> Effective:
     """Return what holds for an organization that chose nothing."""
     return Effective(**{name: _resolved(name, None) for name in INHERITED})
@@ -107,7 +98,7 @@ def may_review(*, user: User, organization: Organization) -> bool:
 
 def find_trusted_client(*, client_id: str) -> Principal | None:
     """Return the client of that id as caller, taken at its word."""
-    clients = Client.objects.unscoped(WHO_CALLS).select_related("organization__settings")
+    clients = Client.objects.unscoped(WHO_CALLS).select_related("organization")
     client = clients.filter(pk=clean_text(client_id)).first()
     return Principal.of_client(client) if client else None
 
@@ -117,7 +108,7 @@ def find_principal(*, key: str) -> Principal | None:
 
     Notes the time of use, at most once a minute, so that reads stay reads.
     """
-    keys = ApiKey.objects.unscoped(WHO_CALLS).select_related("client", "organization__settings")
+    keys = ApiKey.objects.unscoped(WHO_CALLS).select_related("client", "organization")
     row = keys.filter(secret_hash=hash_key(key)).first()
     if row is None or not row.is_usable:
         return None

@@ -192,4 +192,4 @@ def _principal(token: Token, *conditions: Exists) -> Principal | None:
 
 
 def _memberships() -> TenantQuerySet:
-    return Membership.objects.unscoped(WHO_CALLS).select_related("organization__settings", "user")
+    return Membership.objects.unscoped(WHO_CALLS).select_related("organization", "user")

@@ -9,11 +9,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from conversations import storage
-from conversations.envelope import checked
-from conversations.intake import KeyReused, accept, replay, store_queued
+from conversations.intake import KeyReused, replay, store_queued
 from conversations.models import ConversationMessage, IntakeRecord
-from mirix.tenants.models import Organization, OrganizationSettings
-from mirix.tenants.owners import Owner
+from mirix.tenants.models import OrganizationSettings
 
 pytestmark = pytest.mark.django_db
 
@@ -49,11 +47,6 @@ def stored() -> str:
     )
 
 
-def fresh(owner) -> Owner:
-    organization = Organization.objects.for_organizations(None).get(pk=owner.organization.pk)
-    return Owner(organization=organization, end_user=owner.end_user)
-
-
 def test_nothing_is_taken_out_unless_it_is_wanted(add):
     add(ASKED, CALL, RESULT)
     assert all(secret in stored() for secret in SECRETS)
@@ -71,12 +64,28 @@ def test_turns_hold_markers_in_their_place(add, on):
     assert not any(secret in stored() for secret in SECRETS)
 
 
-@pytest.mark.parametrize(("chosen", "redacted"), [(True, True), (False, False), (None, True)])
-def test_what_the_organization_chose_counts_before_the_installation(owner, client_row, on, chosen, redacted):
+@pytest.mark.parametrize("wait", [True, False])
+@pytest.mark.parametrize(
+    ("chosen", "installed", "redacted"),
+    [(True, False, True), (False, True, False), (None, True, True), (None, False, False)],
+)
+def test_what_the_organization_chose_counts_before_the_installation(
+    add, owner, settings, chosen, installed, redacted, wait
+):
+    settings.MIRIX_REDACT_ON_INTAKE = installed
     OrganizationSettings.objects.create(organization=owner.organization, redact_on_intake=chosen)
-    envelope = checked(messages=[ASKED], session_id="s-1")
-    accept(client=client_row, owner=fresh(owner), envelope=envelope, wait=True)
+    record = add(ASKED, wait=wait).record
     assert (KEY not in stored()) is redacted
+    if not wait:
+        store_queued(intake_id=record.pk)
+    assert ConversationMessage.objects.count() == 1
+    assert (KEY not in stored()) is redacted
+
+
+def test_the_choice_of_another_organization_does_not_count(add, stranger):
+    OrganizationSettings.objects.create(organization=stranger.organization, redact_on_intake=True)
+    add(ASKED)
+    assert KEY in stored()
 
 
 def test_the_body_that_waits_for_the_worker_holds_none(add, on):
@@ -139,16 +148,15 @@ def test_a_history_that_is_told_again_is_known_again(add, on):
     assert (accepted.answer["turns"]["stored"], accepted.answer["turns"]["duplicate"]) == (1, 2)
 
 
-def test_over_the_api_it_asks_nothing_more(owner, api, settings, django_assert_num_queries):
-
+@pytest.mark.parametrize("path", ["/memory/add_sync", "/memory/add"])
+def test_it_asks_the_database_nothing_more(api, settings, path):
     def queries(session_id: str) -> int:
         body = {"messages": [ASKED], "session_id": session_id}
         with CaptureQueriesContext(connection) as caught:
-            assert api.post("/memory/add_sync", body, format="json").status_code == 200
+            assert api.post(path, body, format="json").status_code == 200
         return len(caught)
 
     queries("s-0")
     off = queries("s-1")
     settings.MIRIX_REDACT_ON_INTAKE = True
-    on = queries("s-2")
-    assert on == off
+    assert queries("s-2") == off
