@@ -16,12 +16,14 @@ from typing import Any
 from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
 
+from conversations import statements
 from conversations.envelope import Envelope, checked
 from conversations.models import History, IntakeRecord, IntakeState, Session, SessionState
 from conversations.sealing import close_session, seal_sessions
 from conversations.selectors import find_session, overdue_intake
 from conversations.storage import body_of, fail, store_turns
 from mirix.queue import defer
+from mirix.redaction import redact_json
 from mirix.tenants.models import Client
 from mirix.tenants.owners import Owner
 from mirix.text import shorten
@@ -132,7 +134,6 @@ def _accept(
     `carefully`, a failure to store its turns costs the turns alone, and one in what follows costs nothing;
     else any failure undoes everything and is raised.
     """
-    is_queued = bool(envelope.session_id) and not wait
     record = IntakeRecord(
         organization=owner.organization,
         end_user=owner.end_user,
@@ -147,8 +148,6 @@ def _accept(
         idempotency_key=idempotency_key,
     )
     session: Session | None = None
-    if is_queued:
-        record.body = body_of(record, envelope.messages)
     if not envelope.session_id:
         _note_without_session(record)
     elif wait and not carefully:
@@ -159,8 +158,10 @@ def _accept(
         session = _store_now(record, envelope.messages)
         _seal_older(owner, session, record)
     else:
-        record.save(force_insert=True)
-        session = find_session(owner=owner, session_id=envelope.session_id)
+        session, redacts = statements.look_up(owner=owner, session_id=envelope.session_id)
+        record.body = {"messages": redact_json(envelope.messages) if redacts else envelope.messages}
+        with statements.sent_together() as cursor:
+            statements.insert(cursor, record)
         # By name: the task is a door to this module.
         defer(STORE_TURNS, queue=QUEUE, intake_id=record.pk)
     answer = answer_of(record=record, session=session, wait=wait)

@@ -108,12 +108,22 @@ def lock_session(new: Session) -> tuple[Session, bool, bool]:
     return _loaded(values), has_waiting, redacts
 
 
+def look_up(*, owner: Owner, session_id: str) -> tuple[Session | None, bool]:
+    """Return an owner's session, if there is one, and what `redacts` does, at the price of one of them."""
+    scope.require(owner.organization.pk)
+    with sent_together() as cursor:  # with the BEGIN before it
+        whose = [owner.organization.pk, owner.end_user.pk, session_id]
+        cursor.execute(_look_up_text(), [owner.organization.pk, settings.MIRIX_REDACT_ON_INTAKE, *whose])
+    redacts, *values = cursor.fetchone()
+    return (_loaded(values) if values[0] is not None else None), redacts
+
+
 def redacts(*, organization_id: str) -> bool:
     """Return whether an organization wants no secrets to be stored; `mirix.tenants.selectors.effective`."""
     scope.require(organization_id)
-    with sent_together() as cursor:  # with the BEGIN before it, where there is one
+    with prepared_cursor() as cursor:
         cursor.execute(_redacts_text(), [organization_id, settings.MIRIX_REDACT_ON_INTAKE])
-    (found,) = cursor.fetchone()
+        (found,) = cursor.fetchone()
     return bool(found)
 
 
@@ -179,6 +189,16 @@ def _lock_text() -> str:
             AND intake.session_id = known.session_id AND intake.state = '{IntakeState.QUEUED}'
         ), {REDACTS.format(organization="known.organization_id")}
     """
+
+
+@cache
+def _look_up_text() -> str:
+    columns = ", ".join(f"known.{field.column}" for field in _fields(Session))
+    return f"""
+        SELECT {REDACTS.format(organization="%s::text")}, {columns}
+        FROM (SELECT) AS nothing LEFT JOIN "{Session._meta.db_table}" AS known
+        ON known.organization_id = %s AND known.end_user_id = %s AND known.session_id = %s
+    """  # noqa: S608  (names of the model)
 
 
 @cache
