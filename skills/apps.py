@@ -16,6 +16,7 @@ class SkillsConfig(AppConfig):
         from conversations.sealing import on_sealed
         from mirix.tenants.counters import Counter, register
         from skills import retention
+        from skills.distillation import checks  # noqa: F401  registers itself
         from skills.selectors.experiences import quarantined_in
         from skills.selectors.proposals import waiting_in
         from skills.triggers import trigger_if_due

@@ -5,24 +5,30 @@ from __future__ import annotations
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from mirix.llm.chat import get_chat
+from skills.distillation.llm import LlmDistiller
 from skills.distillation.offline import OfflineDistiller
 from skills.distillation.types import Distiller
 
 
 def get_distiller(model: str = "") -> Distiller:
-    """Return the distiller that `MIRIX_DISTILLER` asks for; `model` is one for this once.
+    """Return the distiller that `MIRIX_DISTILLER` asks for; `model` is another one of the same endpoint.
 
-    `auto` and `offline` are the rules; `llm` raises `ImproperlyConfigured`: this release learns by rules
-    alone, and a setting that could not be honoured must not look as if it were.
+    `auto` is the model that `MIRIX_LLM_MODEL` names, and the rules where it names none: an endpoint that is
+    down is no reason to change over. `offline` is the rules. `llm` without a model raises
+    `ImproperlyConfigured`, and so does any other value.
     """
     match settings.MIRIX_DISTILLER:
-        case "auto" | "offline":
+        case "offline":
             return OfflineDistiller()
-        case "llm":
-            raise ImproperlyConfigured(
-                "MIRIX_DISTILLER=llm: this release has no distiller that uses a model, so MIRIX_LLM_MODEL "
-                "has no effect on it. Set MIRIX_DISTILLER=offline, or leave it unset."
-            )
-    raise ImproperlyConfigured(
-        f"MIRIX_DISTILLER={settings.MIRIX_DISTILLER}: expected one of auto, llm, offline."
-    )
+        case "auto" | "llm":
+            chat = get_chat(model)
+        case other:
+            raise ImproperlyConfigured(f"MIRIX_DISTILLER={other}: expected one of auto, llm, offline.")
+    if chat is not None:
+        return LlmDistiller(chat)
+    if settings.MIRIX_DISTILLER == "llm":
+        raise ImproperlyConfigured(
+            "MIRIX_DISTILLER=llm needs a model: set MIRIX_LLM_MODEL, or MIRIX_DISTILLER=offline."
+        )
+    return OfflineDistiller()

@@ -79,8 +79,11 @@ def _find(lesson: Lesson, turns: Sequence[TranscriptTurn]) -> TranscriptTurn | N
     if not quote:
         return None
     # A turn that suits the signal beats one that only happens to hold the same words.
-    ranked = sorted(turns, key=lambda turn: (turn.seq != lesson.turn_seq, _band(lesson, turn) == INFERRED))
-    return next((turn for turn in ranked if _stands_in(quote, turn)), None)
+    return min(
+        (turn for turn in turns if _stands_in(quote, turn)),
+        key=lambda turn: (turn.seq != lesson.turn_seq, _band(lesson, turn) == INFERRED),
+        default=None,
+    )
 
 
 def _stands_in(quote: str, turn: TranscriptTurn) -> bool:
