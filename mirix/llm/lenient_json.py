@@ -18,7 +18,7 @@ TOKEN_COST = 8
 ELLIPSIS = "…"
 """Stands in a list for "and so on"."""
 
-GAP = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|/\*.*?\*/|\#[^\n]*)+", re.DOTALL)
+GAP = re.compile(r"[\s\ufeff]+|(?://|#)[^\n]*")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?![\w.])(\s*%)?")
 WORD = re.compile(r"-?[^\W\d][\w$.-]*")
 KEY = re.compile(r"[\w$][\w$.-]*(?=\s*[:：])")
@@ -81,8 +81,16 @@ class Reader:
 
     def gap(self, position: int) -> int:
         """Return where the white space and the comments from `position` on end."""
-        found = GAP.match(self.text, position)
-        return self.spend(position, found.end()) if found else position
+        while True:
+            if self.text.startswith("/*", position):
+                end = self.text.find("*/", position) + 2
+                if end < 2:
+                    return self.spend(position, len(self.text))
+                position = self.spend(position, end)
+            elif found := GAP.match(self.text, position):
+                position = self.spend(position, found.end())
+            else:
+                return position
 
     def separator(self, position: int) -> int:
         """Return where the commas from `position` on, with what stands between them, end."""

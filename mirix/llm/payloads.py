@@ -20,9 +20,13 @@ CALLS = ("tool_calls", "function_call", "tool_call", "function")
 MAX_LEVELS = 4
 MAX_TEXT_WORK = 200_000
 
+MAX_ITEMS = 1_000
+"""More than that no list has that a model meant."""
+
 NO_OBJECT = "not an object"
 NO_FIELDS = "an object without fields"
 LEFT_OUT = "left out by the model"
+TOO_MANY = f"beyond the first {MAX_ITEMS} elements"
 
 
 class Rank(IntEnum):
@@ -77,7 +81,10 @@ def is_blank_list(value: Any) -> bool:
 
 def gather(elements: list[Any], key: str, into: Payload, level: int = 0) -> None:
     """Sort the elements of a list into items and what is dropped; lists in the list count as part of it."""
-    for element in elements:
+    for number, element in enumerate(elements):
+        if len(into.items) + len(into.dropped) >= MAX_ITEMS:
+            into.dropped.append((TOO_MANY, f"{len(elements) - number} more"))
+            return
         if isinstance(element, str) and element.lstrip().startswith(("{", "[")):
             element = decoded(element)
         if isinstance(element, list) and level < MAX_LEVELS:

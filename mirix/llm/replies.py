@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -39,7 +40,7 @@ BRACKET = re.compile(r"[\[{]")
 OBJECT = re.compile(r"\{\s*[\"'“”„]?([\w-]{1,64})[\"'“”]?\s*[:：]")
 LIST_OF_OBJECTS = re.compile(r"\[[\s,]*\{")
 ESCAPED = re.compile(r"[\[{]\s*(?:\\n\s*)*[\[{]?\s*\\+\"")
-FENCE = "```"
+MAX_SENTENCE = 1_000
 
 BLANK = "the reply is blank"
 PAGE = "the reply is a web page"
@@ -49,6 +50,7 @@ NO_JSON = "the reply has no JSON"
 CUT_OFF = "cut off"
 DAMAGED = "damaged JSON"
 OUTSIDE = "outside the list"
+MORE = "not listed"
 DEEP = f"nested deeper than {MAX_DEPTH} levels"
 LONG = f"beyond the first {MAX_CHARS} characters"
 
@@ -116,16 +118,16 @@ def _unescaped_once(text: str, start: int) -> str:
 
 
 def _concluded(found: Payload, *, how: Literal["strict", "tolerant", "repaired"], key: str) -> ParsedReply:
-    dropped = [(reason, _shown(part)) for reason, part in found.dropped]
+    dropped = [(reason, _shown(part)) for reason, part in _bounded(found.dropped)]
     items = [clean_json(item) for item in found.items]
     if items:
-        return ParsedReply(verdict="ok", items=items, dropped=_bounded(dropped), how=how)
+        return ParsedReply(verdict="ok", items=items, dropped=dropped, how=how)
     if found.rank is not Rank.NONE and not dropped:
         return ParsedReply(verdict="empty", how=how)
     reason = (
         f"the reply has no list of {key}" if found.rank is Rank.NONE else f"no object in the list of {key}"
     )
-    return ParsedReply(verdict="unreadable", dropped=_bounded(dropped), how=how, reason=reason)
+    return ParsedReply(verdict="unreadable", dropped=dropped, how=how, reason=reason)
 
 
 def _shown(part: Any) -> str:
@@ -141,7 +143,7 @@ def _bounded(dropped: list[tuple[str, str]]) -> list[tuple[str, str]]:
     if len(dropped) <= MAX_DROPPED:
         return dropped
     kept = dropped[: MAX_DROPPED - 1]
-    return [*kept, (f"{len(dropped) - len(kept)} more", "")]
+    return [*kept, (MORE, f"{len(dropped) - len(kept)} more")]
 
 
 class _Scan:
@@ -190,8 +192,11 @@ class _Scan:
 
     def _stands_alone(self, start: int, end: int) -> bool:
         """Return whether `[]` is an answer and no part of a sentence."""
-        before = self.text[:start].rpartition("\n")[2].replace("json", "").strip("` \t")
-        after = self.text[end:].partition("\n")[0].strip("` \t.")
+        line_start = self.text.rfind("\n", 0, start) + 1
+        line_end = self.text.find("\n", end)
+        before = self.text[max(line_start, start - MAX_SENTENCE) : start].replace("json", "").strip("` \t")
+        after = self.text[end : min(line_end if line_end >= 0 else len(self.text), end + MAX_SENTENCE)]
+        after = after.strip("` \t.")
         return not after and (not before or before.endswith((":", ">", "|")))
 
     def _read_damaged(self, start: int, damage: Damaged) -> int:
@@ -216,8 +221,23 @@ class _Scan:
 
     def _read_list(self, start: int, rank: Rank) -> int:
         """Read a list of objects, of which one at least is damaged, one by one."""
-        text = self.text
+        found = Payload(rank=rank)
         elements: list[Any] = []
+        position = start
+        try:
+            for element, end in self._elements(start):
+                position = end
+                if element is not None:
+                    elements.append(element)
+        finally:
+            gather(elements, self.key, found)
+            if found.items:
+                self.found.append(found)
+        return position + 1
+
+    def _elements(self, start: int) -> Iterator[tuple[Any, int]]:
+        """Yield each element of the list at `start`, None where it cannot be read, and where it ends."""
+        text = self.text
         position = self._reader.separator(start + 1)
         while position < len(text) and text[position] != "]":
             if text[position] == "}":
@@ -225,23 +245,14 @@ class _Scan:
                 continue
             try:
                 element, end = self._reader.value(position)
-                elements.append(element)
             except Damaged:
-                end = self._next_like(position)
-                if not end:
-                    end = self._end(position, max(text.rfind("]"), position))
-                mended = self._mended(position, end)
-                if mended is not None:
-                    elements.append(mended)
-                else:
+                end = self._next_like(position) or self._end(position, max(text.rfind("]"), position))
+                element = self._mended(position, end)
+                if element is None:
                     self.drop(DAMAGED if end else CUT_OFF, text[position : end or len(text)])
                 end = end or len(text)
+            yield element, end
             position = self._reader.separator(end)
-        found = Payload(rank=rank)
-        gather(elements, self.key, found)
-        if found.items or position < len(text):
-            self.found.append(found)
-        return position + 1
 
     def _next_like(self, start: int) -> int:
         """Return where the next object begins that has the same first field as the one at `start`; else 0.
