@@ -33,7 +33,7 @@ class Mender:
         A field must not hold what looks like the next field: there a quote was closed in the wrong place.
         """
         self._work -= (len(piece) + CALL_COST) ** 2
-        if self._work < 0 or not piece.endswith("}") or piece.count("{") + piece.count("[") > MAX_DEPTH:
+        if self._work < 0 or not piece.endswith("}") or not _balanced(piece):
             return None
         try:
             value = json_repair.repair_json(piece, return_objects=True, skip_json_loads=True)
@@ -45,6 +45,12 @@ class Mender:
         if any(RUN_TOGETHER.search(text) for text in texts) or _words([unescaped(piece)]) != _words(texts):
             return None
         return value
+
+
+def _balanced(piece: str) -> bool:
+    """Return whether all brackets are closed: of a piece that was cut off nobody knows what is missing."""
+    objects, lists = piece.count("{"), piece.count("[")
+    return objects == piece.count("}") and lists == piece.count("]") and objects + lists <= MAX_DEPTH
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -40,6 +40,7 @@ BRACKET = re.compile(r"[\[{]")
 OBJECT = re.compile(r"\{\s*[\"'“”„]?([\w-]{1,64})[\"'“”]?\s*[:：]")
 LIST_OF_OBJECTS = re.compile(r"\[[\s,]*\{")
 ESCAPED = re.compile(r"[\[{]\s*(?:\\n\s*)*[\[{]?\s*\\+\"")
+GOES_ON = re.compile(r"[\s\]}]*[,:\"]")
 MAX_SENTENCE = 1_000
 
 BLANK = "the reply is blank"
@@ -95,10 +96,10 @@ def _tolerant(body: str, key: str, truncated: bool) -> ParsedReply:
         return ParsedReply(verdict="unreadable", reason=THOUGHTS, how="tolerant")
     if NOTHING.fullmatch(said.strip("`\n ")):
         return ParsedReply(verdict="empty", how="tolerant")
+    if '"' not in said and "&quot;" in said:
+        said = html.unescape(said)
     scan = _Scan(said[:MAX_CHARS], key, truncated)
     scan.run()
-    if not scan.found and '"' not in said and "&quot;" in said:
-        return _tolerant(html.unescape(said), key, truncated)
     if not scan.found and (escaped := ESCAPED.search(said)):
         scan = _Scan(_unescaped_once(said, escaped.start()), key, truncated)
         scan.run()
@@ -277,7 +278,7 @@ class _Scan:
         last = self.text.rfind("}", start, limit)
         if last < 0 or self.truncated:
             return 0
-        return 0 if self.text[last + 1 :].lstrip().startswith((",", ":", '"')) else last + 1
+        return 0 if GOES_ON.match(self.text, last + 1) else last + 1
 
     def _mended(self, start: int, end: int) -> dict[str, Any] | None:
         """Return the object in this part of the text, mended; None where it cannot be, or was cut off."""
@@ -301,11 +302,11 @@ class _Scan:
                 chosen.dropped.extend((OUTSIDE, item) for item in found.items)
                 continue
             chosen.dropped.extend(found.dropped)
-            for item in found.items:
-                told = json.dumps(item, sort_keys=True)
-                if told not in seen:
-                    seen.add(told)
-                    chosen.items.append(item)
+            told = [json.dumps(item) for item in found.items]
+            chosen.items.extend(
+                item for item, text in zip(found.items, told, strict=True) if text not in seen
+            )
+            seen.update(told)
         result = _concluded(chosen, how=how, key=self.key)
         if result.verdict == "empty" and REFUSAL.search(said[:2000]):
             return ParsedReply(verdict="unreadable", how=how, reason=REFUSED)
