@@ -27,6 +27,8 @@ MAX_TERMS = 30_000
 MAX_TERM_CHARS = 64
 MAX_KEPT_CHARS = 256
 STOP_WEIGHT = 0.1
+END_CHARS = 100
+END_WEIGHT = 1.5
 
 # Han, kana, hangul, and the scripts of South-East Asia that put no space between words.
 UNSPACED = (
@@ -83,6 +85,20 @@ def query_terms(text: str, limit: int) -> dict[str, float]:
         for term, count in term_counts(text).items()
     }
     return dict(sorted(weights.items(), key=lambda item: -item[1])[:limit])
+
+
+def long_query_terms(text: str, limit: int) -> dict[str, float]:
+    """Return at most `limit` terms of a long query that are no stop words, each with its weight.
+
+    What is asked may stand before or behind a log or a letter that says the same words again and again. So a
+    term counts once, and half as much again where it stands in the first or last `END_CHARS` characters.
+    Where there are too many, those near to either end stay. The order is that of their nearness.
+    """
+    found = [term for term in terms(text) if not is_stop_word(term)]
+    from_ends = zip(dict.fromkeys(found), dict.fromkeys(reversed(found)), strict=True)
+    kept = islice(dict.fromkeys(chain.from_iterable(from_ends)), limit)
+    at_ends = {*terms(text[:END_CHARS]), *terms(text[-END_CHARS:])}
+    return {term: END_WEIGHT if term in at_ends else 1.0 for term in kept}
 
 
 def is_stop_word(term: str) -> bool:

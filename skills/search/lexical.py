@@ -13,6 +13,10 @@ Stop words are most of what stands in skills, and say little. Where a query has 
 rank the best `RERANKED` that these found, as if their idf were `STOP_IDF`, so that few of their postings are
 read. A query of nothing else is ranked by them as by any term.
 
+A query of more than `LONG_QUERY_TERMS` terms that are no stop words, as a question with a log around it, is
+asked by those `MAX_QUERY_TERMS` of them that say most in the scope, by q(t) · idf(t), and by no others; see
+`analysis.long_query_terms`.
+
 The weights and K1 were chosen on public tool descriptions, skill libraries, package descriptions and
 docstrings, and are not delicate there: half or twice of a weight changes nDCG@10 by a hundredth, K1 from
 0.9 to 1.5 by less.
@@ -33,15 +37,21 @@ from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
 from mirix.tenants.scope import require
 from skills.models import Skill, SkillDocument, SkillPosting
-from skills.search.analysis import is_stop_word, query_terms
+from skills.search.analysis import is_stop_word, long_query_terms, query_terms, terms
 
 K1 = 1.0
 B = 0.75
 FIELD_WEIGHTS = {"name": 2.0, "triggers": 1.5, "description": 1.0, "instructions": 0.5}
 MAX_QUERY_TERMS = 32
+LONG_QUERY_TERMS = 48
+MAX_LOOKED_UP = 300
+"""Of how many terms of a long query it is looked up in how many skills they stand,"""
+COUNTED_UP_TO = 1_000
+"""and up to how many skills: a term of more says so little that their order is no matter."""
 RERANKED = 100
 STOP_IDF = 1.0
 
+TABLES = {"documents": SkillDocument._meta.db_table, "postings": SkillPosting._meta.db_table}
 # The names in these come from the models and the constants above; every value is a parameter. The postings
 # are read in an order that no statistics can mislead (hence MATERIALIZED and OFFSET 0): term by term, each
 # from its place in one index, then the stop words of each of the best.
@@ -88,6 +98,20 @@ BEST = """(
     SELECT {number} AS lane, document_id, score_{number} AS score FROM score
     WHERE score_{number} IS NOT NULL ORDER BY score_{number} DESC, document_id LIMIT {depth}
 )"""
+CHOICE = """
+SELECT term, weight
+FROM (SELECT count(*) AS skills FROM {documents} WHERE {scope}) AS corpus
+CROSS JOIN unnest(%s::text[], %s::float8[]) WITH ORDINALITY AS asked (term, weight, place)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS df FROM (
+        SELECT FROM {postings} WHERE {scope} AND term = asked.term LIMIT {most}
+    ) AS counted
+) AS of_term
+WHERE df > 0
+ORDER BY weight * {idf} DESC, place
+LIMIT {limit}
+"""
+IDF = "ln(1 + (skills - {having} + 0.5::float8) / ({having} + 0.5::float8))"
 # As an expression and not a join, so that the rows are looked up in one hash.
 ELIGIBLE = "(document_id IN (SELECT id FROM {documents} WHERE skill_id IN ({skills}))) IS TRUE"
 
@@ -109,22 +133,23 @@ def rank(
     depth: int,
     eligible: QuerySet[Skill] | None = None,
 ) -> Ranking:
-    """Rank the skills of an owner, or of the whole organization, by a query; one statement.
+    """Rank the skills of an owner, or of the whole organization, by a query.
 
     A lane is the fields that it looks at; `depth` is how many skills each returns at most. Of equal
     scores the older skill comes first. `eligible` narrows what is found, not the statistics of the scope.
+    One statement, and one more for a long query.
     """
-    terms = query_terms(query, MAX_QUERY_TERMS)
+    nothing = Ranking(lanes=[[] for _ in lanes], total=0)
     try:
         only, only_values = _eligible(eligible)
     except EmptyResultSet:  # Django sees by itself that nothing can match
-        terms = {}
-    if not terms:
-        return Ranking(lanes=[[] for _ in lanes], total=0)
-    tables = {"documents": SkillDocument._meta.db_table, "postings": SkillPosting._meta.db_table}
+        return nothing
+    asked = asked_terms(organization=organization, owner=owner, query=query)
+    if not asked:
+        return nothing
     scope, scope_values = _scope(organization, owner)
     statement = STATEMENT.format(
-        **tables,
+        **TABLES,
         scope=scope,
         eligible=only,
         slopes=", ".join(
@@ -148,7 +173,7 @@ def rank(
         ),
         gains=", ".join(f"sum(weight * {STOP_IDF}::float8 * {_saturated(lane)})" for lane in lanes),
     )
-    finding, stop_words = _parted(terms)
+    finding, stop_words = _parted(asked)
     values = [
         *(*scope_values, list(finding), list(finding.values())),
         *(*scope_values, *scope_values, *only_values),
@@ -164,17 +189,35 @@ def rank(
     return Ranking(lanes=[found[number][:depth] for number in range(1, len(lanes) + 1)], total=total)
 
 
+def asked_terms(*, organization: Organization, owner: Owner | None, query: str) -> dict[str, float]:
+    """Return the terms by which skills of the scope are ranked, with their weights.
+
+    Of a long query they are those that say most in the scope, and no others. One statement for it, else none.
+    """
+    if sum(not is_stop_word(term) for term in terms(query)) <= LONG_QUERY_TERMS:
+        return query_terms(query, MAX_QUERY_TERMS)
+    looked_up = long_query_terms(query, MAX_LOOKED_UP)
+    scope, scope_values = _scope(organization, owner)
+    statement = CHOICE.format(
+        **TABLES, scope=scope, most=COUNTED_UP_TO, idf=IDF.format(having="df"), limit=MAX_QUERY_TERMS
+    )
+    with connection.cursor() as cursor:
+        values = [*scope_values, list(looked_up), list(looked_up.values()), *scope_values]
+        cursor.execute(statement, values)
+        return dict(cursor.fetchall())
+
+
 def matched_terms(
-    *, organization: Organization, query: str, skill_ids: Iterable[str]
+    *, organization: Organization, owner: Owner | None, query: str, skill_ids: Iterable[str]
 ) -> dict[str, list[str]]:
-    """Return which terms of the query stand in each of the organization's skills, in the query's order."""
-    terms = list(query_terms(query, MAX_QUERY_TERMS))
+    """Return which of the terms that were asked for stand in each of the scope's skills, in their order."""
+    asked = list(asked_terms(organization=organization, owner=owner, query=query))
     postings = SkillPosting.objects.for_organization(organization)
-    pairs = postings.filter(document__skill__in=skill_ids, term__in=terms)
+    pairs = postings.filter(document__skill__in=skill_ids, term__in=asked)
     matched: dict[str, list[str]] = defaultdict(list)
     for skill_id, term in pairs.values_list("document__skill", "term"):
         matched[skill_id].append(term)
-    return {skill_id: sorted(found, key=terms.index) for skill_id, found in matched.items()}
+    return {skill_id: sorted(found, key=asked.index) for skill_id, found in matched.items()}
 
 
 def _scope(organization: Organization, owner: Owner | None) -> tuple[str, list[Any]]:
@@ -202,8 +245,7 @@ def _parted(terms: dict[str, float]) -> tuple[dict[str, float], dict[str, float]
 def _worth(number: int, lane: Sequence[str]) -> str:
     """Return the column of what a term is worth in a lane: its weight in the query and its idf."""
     having = f"count(*) FILTER (WHERE {' OR '.join(f'{field}_count > 0' for field in lane)})"
-    idf = f"ln(1 + (skills - {having} + 0.5::float8) / ({having} + 0.5::float8))"
-    return f"weight * {idf} AS worth_{number}"
+    return f"weight * {IDF.format(having=having)} AS worth_{number}"
 
 
 def _saturated(lane: Sequence[str]) -> str:

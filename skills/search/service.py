@@ -142,7 +142,7 @@ def search(
     rows = skills.select_related("end_user").in_bulk([skill_id for skill_id, _ in best[:limit]])
     hits = [Hit(skill=rows[skill_id], score=score) for skill_id, score in best[:limit] if skill_id in rows]
     if explain:
-        hits = _explained(organization, query, hits, found.lanes)
+        hits = _explained(organization, owner, query, hits, found.lanes)
     return SearchResult(
         hits=hits,
         method=method,
@@ -265,14 +265,18 @@ def _lanes(method: str, field: str) -> dict[str, Sequence[str]]:
 
 
 def _explained(
-    organization: Organization, query: str, hits: list[Hit], lanes: dict[str, list[tuple[str, float]]]
+    organization: Organization,
+    owner: Owner | None,
+    query: str,
+    hits: list[Hit],
+    lanes: dict[str, list[tuple[str, float]]],
 ) -> list[Hit]:
     places: dict[str, dict[str, Place]] = defaultdict(dict)
     for lane, ranked in lanes.items():
         for number, (skill_id, score) in enumerate(ranked, start=1):
             places[skill_id][lane] = Place(rank=number, score=score)
     found = [hit.skill.pk for hit in hits]
-    terms = matched_terms(organization=organization, query=query, skill_ids=found)
+    terms = matched_terms(organization=organization, owner=owner, query=query, skill_ids=found)
     return [
         dataclasses.replace(hit, lanes=places[hit.skill.pk], terms=terms.get(hit.skill.pk, []))
         for hit in hits

@@ -8,7 +8,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from skills.search.analysis import is_stop_word, query_terms, term_counts
+from skills.search.analysis import is_stop_word, long_query_terms, query_terms, term_counts
+from skills.search.analysis import terms as all_terms
 
 WEIGHTS = {"name": 2.0, "triggers": 1.5, "description": 1.0, "instructions": 0.5}
 K1, B = 1.0, 0.75
@@ -34,7 +35,7 @@ class Corpus:
         }
 
     def rank(self, query: str, fields: tuple[str, ...] = tuple(WEIGHTS)) -> list[tuple[str, float]]:
-        terms = query_terms(query, 32)
+        terms = self.asked(query)
         finding = [term for term in terms if not is_stop_word(term)] or list(terms)
         scores: dict[str, float] = defaultdict(float)
         for term in finding:
@@ -47,6 +48,17 @@ class Corpus:
             for term in terms.keys() - set(finding):
                 scores[key] += terms[term] * STOP_IDF * self.saturated(key, term, fields)
         return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+    def asked(self, query: str) -> dict[str, float]:
+        if sum(not is_stop_word(term) for term in all_terms(query)) <= 48:
+            return query_terms(query, 32)
+        terms = long_query_terms(query, 300)
+        worth = {
+            term: weight * self.idf(min(1_000, len(self.having[term])))
+            for term, weight in terms.items()
+            if self.having.get(term)
+        }
+        return {term: terms[term] for term in sorted(worth, key=lambda term: -worth[term])[:32]}
 
     def idf(self, having: int) -> float:
         return math.log(1 + (len(self.counts) - having + 0.5) / (having + 0.5))

@@ -8,8 +8,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from mirix.text import slugify
-from skills.models import Skill
-from skills.search.lexical import FIELD_WEIGHTS, RERANKED, matched_terms, rank
+from skills.models import Skill, SkillPosting
+from skills.search import lexical
+from skills.search.lexical import (
+    FIELD_WEIGHTS,
+    RERANKED,
+    asked_terms,
+    matched_terms,
+    rank,
+)
 from tests.data import shared
 from tests.factories import make_owner
 from tests.skills.search.corpora import publish
@@ -121,6 +128,13 @@ def test_lanes_of_one_statement_equal_lanes_asked_for_alone(owner, django_assert
 
 def test_postings_are_read_once_a_term_also_where_the_planner_knows_nothing(owner):
     publish(owner, [{"name": f"card-{number}", "description": "the seat"} for number in range(300)])
+    with connection.cursor() as cursor:
+        # What other tests rolled back still stands in the indexes, and makes them dear; in no new table.
+        cursor.execute(f"REINDEX TABLE {SkillPosting._meta.db_table}")
+        cursor.execute(
+            "UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE oid = %s::regclass",
+            [SkillPosting._meta.db_table],
+        )
     with CaptureQueriesContext(connection) as captured:
         rank(organization=owner.organization, owner=owner, query="the card seat", lanes=[ALL], depth=10)
     with connection.cursor() as cursor:
@@ -255,9 +269,85 @@ def test_matched_terms_stand_in_the_order_of_the_query(owner):
         owner, [{"name": "card", "description": "the number"}, {"name": "seat", "instructions": "card"}]
     )
     matched = matched_terms(
-        organization=owner.organization, query="number of the card", skill_ids=[card.pk, seat.pk]
+        organization=owner.organization,
+        owner=owner,
+        query="number of the card",
+        skill_ids=[card.pk, seat.pk],
     )
     assert matched == {card.pk: ["number", "card", "the"], seat.pk: ["card"]}
+
+
+class TestALongQuery:
+    """Of more terms than are asked for: those that say most in the scope are."""
+
+    LOG = "ERROR 2026 deploy of web-7 failed: timeout; " * 20
+
+    def test_words_that_no_skill_has_take_no_place_of_those_that_it_has(self, owner):
+        publish(owner, [{"name": "gif"}, {"name": "seat", "description": "the animation"}])
+        many = " ".join(f"word{number}" for number in range(200))
+        assert found(owner, f"{self.LOG} gif {self.LOG}")[0][0] == "gif"
+        for text in (many, self.LOG):
+            for query in (f"animated gif {text}", f"{text} animated gif"):
+                assert found(owner, query)[0][0] == "gif"
+
+    def test_the_rare_terms_stay_and_of_equal_ones_those_near_to_an_end(self, owner):
+        rare, common = ([f"{kind}{chr(97 + n)}q" for n in range(20)] for kind in ("rare", "common"))
+        publish(
+            owner,
+            [{"name": "x", "description": " ".join(rare)}]
+            + [{"name": f"y-{number}", "description": " ".join(common)} for number in range(3)],
+        )
+        padding = "word " * 30
+        query = f"{padding} {' '.join(common)} {' '.join(rare)} {padding}"
+        chosen = asked_terms(organization=owner.organization, owner=owner, query=query)
+        assert list(chosen) == [*reversed(rare), *common[:12]]
+
+    def test_a_term_counts_once_and_more_at_the_ends(self, owner):
+        publish(owner, [{"name": "gif", "description": "deploy"}])
+        chosen = asked_terms(organization=owner.organization, owner=owner, query=f"{self.LOG} gif")
+        assert chosen == {"gif": 1.5, "deploy": 1.5}
+        chosen = asked_terms(
+            organization=owner.organization, owner=owner, query=f"{self.LOG} gif {self.LOG} {'9' * 100}"
+        )
+        assert chosen == {"gif": 1.0, "deploy": 1.5}
+
+    def test_statistics_are_those_of_the_scope(self, owner, stranger):
+        publish(owner, [{"name": "seat"}])
+        publish(make_owner(owner.organization), [{"name": "gif"}])
+        publish(stranger, [{"name": "deploy"}])
+        query = f"{self.LOG} gif seat"
+        asked = {"organization": owner.organization, "query": query}
+        assert list(asked_terms(owner=owner, **asked)) == ["seat"]
+        assert sorted(asked_terms(owner=None, **asked)) == ["gif", "seat"]
+
+    def test_it_takes_one_statement_more_and_a_short_one_does_not(self, owner, django_assert_num_queries):
+        publish(owner, [{"name": "gif"}])
+        short = "seat " * 47 + "the gif"
+        for query, statements in ((short, 1), (f"{short} gif", 2), (self.LOG, 1)):
+            with django_assert_num_queries(statements):
+                rank(organization=owner.organization, owner=owner, query=query, lanes=[ALL], depth=10)
+
+    def test_it_equals_the_reference(self, owner):
+        random = Random(3)
+        words = ["".join(random.choices("abcdefgh", k=4)) for _ in range(120)]
+        rows = [
+            {"name": f"n{number}", "description": " ".join(random.sample(words, 12))} for number in range(40)
+        ]
+        publish(owner, rows)
+        corpus = Corpus({row["name"]: row for row in rows})
+        for _ in range(10):
+            query = " ".join(random.choices(words, k=random.choice([20, 60, 200])))
+            assert dict(found(owner, query)) == pytest.approx(dict(corpus.rank(query)), rel=1e-5)
+
+    def test_of_each_term_no_more_skills_are_counted_than_needed(self, owner, monkeypatch):
+        monkeypatch.setattr(lexical, "COUNTED_UP_TO", 2)
+        rows = [{"name": f"deploy-{number}", "description": "gif" * (number > 1)} for number in range(5)]
+        publish(owner, rows)
+        query = f"deploy {self.LOG} gif"
+        assert list(asked_terms(organization=owner.organization, owner=owner, query=query)) == [
+            "deploy",
+            "gif",
+        ]
 
 
 def test_tool_descriptions_are_found_as_well_as_measured(owner):
