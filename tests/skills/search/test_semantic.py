@@ -43,9 +43,8 @@ def named(result) -> list[str]:
 
 
 def jobs() -> list[dict]:
-    return list(
-        ProcrastinateJob.objects.filter(task_name="skills.embed_skills").values_list("args", flat=True)
-    )
+    found = ProcrastinateJob.objects.filter(task_name="skills.embed_skills").order_by("id")
+    return list(found.values_list("args", flat=True))
 
 
 class TestLane:
