@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, OperationalError
@@ -185,7 +186,12 @@ def _distil_sealed(claim: RunClaim, watcher: Watcher, should_stop: Callable[[], 
     ]
     watcher.planned(len(chosen))
     distiller = get_distiller(run.parameters.get("model", ""))
-    asking = Asking(distiller, chosen, read=read, should_stop=should_stop)
+    asking = Asking(
+        distiller,
+        chosen,
+        read=partial(read, claim.owner, looking_around=distiller.asks_model),
+        should_stop=should_stop,
+    )
     resting = False
     with closing(asking.answers()) as answers:
         for reading, answer in answers:

@@ -18,6 +18,7 @@ from django.db import DataError, IntegrityError, transaction
 from django.utils import timezone
 
 from conversations.models import ConversationMessage, Session, SessionState
+from mirix.tenants.owners import Owner
 from mirix.text import clean_json, clean_text, shorten, truncate
 from skills.distillation.evidence import ground
 from skills.distillation.trust import quarantine_reason
@@ -33,6 +34,7 @@ from skills.models import DistillationAttempt, SkillExperience, Verdict
 from skills.models.experiences import MAX_CONTENT_CHARS, MAX_QUOTE_CHARS, MAX_TITLE_CHARS
 from skills.resting import asked_for, pause_after, rest_of
 from skills.runs import RunClaim
+from skills.surroundings import surroundings_of
 
 logger = logging.getLogger(__name__)
 
@@ -58,14 +60,14 @@ class Reading:
         last = self.clients[self.last_seq]
         return last if seq is None else self.clients.get(seq, last)
 
-    def input_hash(self, distiller: Distiller) -> str:
-        """SHA-256 (hex) over all that decides the answer: the distiller and what it is given."""
+    def input_hash(self, distiller: Distiller, reply: DistillerReply) -> str:
+        """SHA-256 (hex) over all that decided the reply: the distiller, and what it sent or else read."""
         given = [
             distiller.name,
             distiller.model,
             distiller.prompt_version,
             self.first_seq,
-            [asdict(turn) for turn in self.turns],
+            reply.prompt_hash or [asdict(turn) for turn in self.turns],
         ]
         return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
 
@@ -96,22 +98,28 @@ class SessionOutcome:
     tokens: int = 0
 
 
-def read(session_pk: str) -> Reading | None:
+def read(owner: Owner, session_pk: str, *, looking_around: bool = False) -> Reading | None:
     """Return what there is to learn from a sealed session; None when it is not sealed any more.
 
-    Also None for one that was erased since it was chosen.
+    Also None for one that was erased since it was chosen. `looking_around` gathers its surroundings as well.
+    Not within a transaction.
     """
-    session = Session.objects.filter(pk=session_pk, state=SessionState.SEALED).first()
+    session = Session.objects.for_owner(owner).filter(pk=session_pk, state=SessionState.SEALED).first()
     if session is None:
         return None
     rows = list(ConversationMessage.objects.filter(session=session).order_by("seq"))
+    turns = [TranscriptTurn(**{name: getattr(row, name) for name in TURN_FIELDS}) for row in rows]
+    first_seq = session.distilled_through + 1
     return Reading(
         session=session,
-        turns=[TranscriptTurn(**{name: getattr(row, name) for name in TURN_FIELDS}) for row in rows],
-        first_seq=session.distilled_through + 1,
+        turns=turns,
+        first_seq=first_seq,
         # Turns that arrive from here on have a higher number, and stay to be learned from.
         last_seq=rows[-1].seq if rows else session.last_seq,
         clients={row.seq: row.client_id for row in rows},
+        surroundings=surroundings_of(owner=owner, session=session, turns=turns, first_seq=first_seq)
+        if looking_around
+        else ALONE,
     )
 
 
@@ -174,7 +182,7 @@ def _record(claim: RunClaim, distiller: Distiller, reading: Reading, answer: Ans
         distiller=distiller.name,
         model=distiller.model,
         prompt_version=distiller.prompt_version,
-        input_hash=reading.input_hash(distiller),
+        input_hash=reading.input_hash(distiller, reply),
         first_seq=reading.first_seq,
         last_seq=reading.last_seq,
         raw_reply=clean_text(reply.raw_reply),

@@ -7,6 +7,7 @@ answer that cannot be understood is to be asked for again; it never passes for a
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -45,6 +46,7 @@ class LlmDistiller:
     """Distils by a model behind an OpenAI-compatible endpoint; threads may share it."""
 
     name = "llm"
+    asks_model = True
 
     def __init__(self, chat: ChatEndpoint) -> None:
         self.chat = chat
@@ -71,6 +73,7 @@ class LlmDistiller:
             return base
         system = system_prompt()
         user = user_prompt(transcript=transcript.text, skills=surroundings.skills)
+        base = replace(base, prompt_hash=hashlib.sha256(json.dumps([system, user]).encode()).hexdigest())
         try:
             answer = self.chat.complete(
                 system=system, user=user, schema=reply_schema(), schema_name=SCHEMA_NAME

@@ -52,6 +52,7 @@ class OfflineDistiller:
     name = "offline"
     model = ""
     prompt_version = RULES_VERSION
+    asks_model = False
 
     def distil(
         self, turns: Sequence[TranscriptTurn], *, first_seq: int, surroundings: Surroundings = ALONE

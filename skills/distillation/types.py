@@ -84,6 +84,8 @@ class DistillerReply:
     dropped: list[Dropped] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     """What the transcript held that tries to steer its reader."""
+    prompt_hash: str = ""
+    """SHA-256 (hex) of what was sent to a model; empty where nothing was."""
     raw_reply: str = ""
     calls: int = 0
     """Requests that were sent to an endpoint."""
@@ -104,6 +106,8 @@ class Distiller(Protocol):
     name: str
     model: str
     prompt_version: str
+    asks_model: bool
+    """Whether it sends sessions to a model: what it is told of their surroundings is worth gathering."""
 
     def distil(
         self, turns: Sequence[TranscriptTurn], *, first_seq: int, surroundings: Surroundings = ALONE

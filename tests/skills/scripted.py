@@ -52,6 +52,7 @@ class ScriptedDistiller:
     name = "scripted"
     model = "none"
     prompt_version = "1"
+    asks_model = False
     tokens_a_session = 0
 
     def __init__(self, default: Script = one_lesson, **scripts: Script) -> None:
