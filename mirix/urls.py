@@ -12,6 +12,7 @@ from mirix.api.health import HealthView
 from mirix.api.home import HomeView
 from mirix.api.metrics import MetricsView
 from mirix.api.tokens import RefreshView, TokenView
+from mirix.api.usage import UsageView
 from mirix.api.users import EndUserView
 from mirix.api.views import DocsView, SchemaView
 
@@ -26,6 +27,7 @@ urlpatterns = [
     path("auth/token", TokenView.as_view(), name="auth-token"),
     path("auth/token/refresh", RefreshView.as_view(), name="auth-token-refresh"),
     path("users/create_or_get", EndUserView.as_view(), name="users-create-or-get"),
+    path("v1/usage", UsageView.as_view(), name="usage"),
     *(
         path("", include(module))
         for module in ("conversations.api.urls", "skills.api.urls")

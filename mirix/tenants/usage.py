@@ -1,7 +1,8 @@
 """What models use for an organization a day, and what of the day's budget is left.
 
-A day is one of the installation's time zone. The budget is `daily_token_budget` of the organization's settings;
-who is about to ask a model looks first what is left, and counts what it took as soon as the answer is there.
+A day is one of the installation's time zone. The budget is `daily_token_budget` of the organization's
+settings; who is about to ask a model looks first what is left, and counts what it took as soon as the answer
+is there.
 """
 
 from __future__ import annotations

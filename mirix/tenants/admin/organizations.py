@@ -33,9 +33,11 @@ from mirix.tenants.services import (
     rename_client,
     rename_organization,
 )
+from mirix.tenants.usage import next_day, today, usage_of
 
 KEYS_SHOWN = 50
 NOTICES_SHOWN = 5
+DAYS_SHOWN = 14
 SIGNING = "It signs what the webhook gets, in the header X-Mirix-Signature."
 
 
@@ -128,6 +130,7 @@ class OrganizationAdmin(ManagedAdmin):
                 for name in INHERITED
             ],
             "notifications": _ways(chosen),
+            "tokens": _tokens(obj, holds.daily_token_budget),
         }
 
     # ---- Settings --------------------------------------------------------------------------------
@@ -247,6 +250,21 @@ def _in_words(name: str, value: Any) -> str:
     if name == "daily_token_budget":
         return str(value) if value else "No limit"
     return f"{value} day{'' if value == 1 else 's'}" if value else "For ever"
+
+
+def _tokens(organization: Organization, budget: int) -> dict[str, Any]:
+    """Return what models used of late, and where today's budget stands."""
+    days = list(usage_of(organization=organization)[:DAYS_SHOWN])
+    used = sum(day.tokens for day in days if day.day == today())
+    left = f", {max(0, budget - used):,} left until {next_day():%H:%M %Z}" if budget else ""
+    return {
+        "today": f"{used:,} used today{left}",
+        "is_over": 0 < budget <= used,
+        "days": [
+            (day.day.isoformat(), f"{day.prompt_tokens:,}", f"{day.completion_tokens:,}", f"{day.calls:,}")
+            for day in days
+        ],
+    }
 
 
 def _ways(chosen: OrganizationSettings) -> str:

@@ -10,6 +10,7 @@ from django.db import connection
 
 from mirix.tenants.models import AuditEvent, Client, OrganizationSettings
 from mirix.tenants.selectors import effective
+from mirix.tenants.usage import count_tokens, today
 from tests.factories import make_client, make_key, make_member, make_organization
 from tests.mirix.tenants.admin.people import member, stored, superuser, url
 from tests.mirix.tenants.admin.test_keys import secret_of
@@ -243,3 +244,15 @@ def test_pages_of_superusers_cost_the_same_with_more_rows(owner, django_assert_m
     browser.get(page)
     with django_assert_max_num_queries(9):
         browser.get(page)
+
+
+def test_its_page_tells_what_models_used_and_what_is_left_today(owner, browser, stranger):
+    page = url("organization_change", owner.organization.pk)
+    assert "0 used today<" in browser.get(page).content.decode()
+    save(browser, owner, daily_token_budget="2000")
+    count_tokens(organization=owner.organization, prompt=1_200, completion=34, calls=3)
+    count_tokens(organization=stranger.organization, prompt=5_555, completion=0)
+    text = browser.get(page).content.decode()
+    assert "1,234 used today, 766 left until 00:00 UTC" in text
+    assert f'{today().isoformat()}</td><td class="mx-number">1,200</td><td class="mx-number">34<' in text
+    assert "5,555" not in text
