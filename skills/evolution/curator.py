@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
-from typing import Protocol
 
 from django.conf import settings
 from django.db import transaction
@@ -22,6 +21,7 @@ from mirix.text import shorten
 from skills.evolution.budget import BudgetRule, edit_budget
 from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.gates import Limits, refusals, support_refusals
+from skills.evolution.lapsing import Claim, lapse_outdated
 from skills.evolution.library import Library, experience_view, key_of
 from skills.evolution.merging import merge
 from skills.evolution.offline import OfflineProposer
@@ -33,6 +33,7 @@ from skills.evolution.types import (
     Refusal,
     SkillView,
 )
+from skills.evolution.voices import voices
 from skills.models import (
     AutoDreamRun,
     ExperienceStatus,
@@ -57,19 +58,6 @@ SESSIONS_TO_ASK_AGAIN = 2
 """New sessions that must speak for what a person rejected, before it is proposed again."""
 
 
-class Claim(Protocol):
-    """The right to write for one run; `skills.runs.RunClaim` is one."""
-
-    @property
-    def run_id(self) -> str:
-        """The id of the run."""
-        ...
-
-    def hold(self) -> AutoDreamRun:
-        """Lock the run until the transaction ends, or raise because it is somebody else's by now."""
-        ...
-
-
 class _Refused(Exception):
     """An operation must not be written; the text is the reason."""
 
@@ -80,7 +68,9 @@ def evolve(*, owner: Owner, claim: Claim, proposer: Proposer | None = None) -> E
     Not inside a transaction. Raises what `claim.hold` raises when the run is lost; what was written until
     then stays.
     """
-    return _Evolution(owner, claim, proposer or OfflineProposer(limits())).run()
+    lapsed = lapse_outdated(owner=owner, claim=claim)
+    report = _Evolution(owner, claim, proposer or OfflineProposer(limits())).run()
+    return replace(report, refused=[*lapsed, *report.refused])
 
 
 def limits() -> Limits:
@@ -243,9 +233,8 @@ class _Evolution:
             return
         if target and (other := self.library.near(operation.content, except_key=key_of(target))):
             raise _Refused(f"The edit would make it a near-duplicate of “{other.content.name}”.")
-        sessions = {experience.session_id for experience in experiences}
         for rejected in self.library.rejected_like(target, operation.content):
-            if len(sessions - rejected.session_ids) < SESSIONS_TO_ASK_AGAIN:
+            if voices(experiences, heard=rejected.support) < SESSIONS_TO_ASK_AGAIN:
                 raise _Refused(
                     f"{rejected.revision_id} with much the same text was rejected, "
                     f"and fewer than {SESSIONS_TO_ASK_AGAIN} new sessions speak for it."

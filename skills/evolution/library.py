@@ -49,7 +49,7 @@ class Rejected:
     skill_id: str | None
     content: Content
     base: Content | None
-    session_ids: frozenset[str]
+    support: tuple[ExperienceView, ...]
 
     @property
     def added(self) -> frozenset[tuple[str, ...]]:
@@ -188,7 +188,7 @@ def _rejected(owner: Owner) -> list[Rejected]:
             skill_id=revision.skill_id,
             content=Content.of(revision),
             base=Content.of(revision.base) if revision.base else None,
-            session_ids=frozenset(experience.session_id for experience in revision.experiences.all()),
+            support=tuple(map(experience_view, revision.experiences.all())),
         )
         for revision in revisions
     ]

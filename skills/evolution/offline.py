@@ -29,6 +29,7 @@ from skills.evolution.points import (
     support_of,
 )
 from skills.evolution.types import Action, ExperienceView, Operation, SkillView
+from skills.evolution.voices import voices
 from skills.evolution.words import content_words
 
 
@@ -44,15 +45,15 @@ class OfflineProposer:
         """Return whether experiences of one topic are enough to propose from; else they wait for more.
 
         What one user had to correct once, and did not put as a rule, waits for a second session or for a
-        skill on its topic: a skill of its own for every such remark would bury the others. An error that
-        nothing is known to help against waits for as long as that is so.
+        skill on its topic: a skill of its own for every such remark would bury the others; a copy of the
+        session is no second one. An error that nothing is known to help against waits for as long as that
+        is so.
         """
         usable = _usable(experiences)
         if usable and find_target(main_topic(usable), usable, candidates):
             return True
         telling = [experience for experience in usable if is_actionable(experience)]
-        sessions = {experience.session_id for experience in telling}
-        return len(sessions) > 1 or any(map(is_constructive, telling))
+        return any(map(is_constructive, telling)) or voices(telling) > 1
 
     def propose(
         self, experiences: Sequence[ExperienceView], candidates: Sequence[SkillView]

@@ -90,22 +90,41 @@ def reject(
         return locked
     _refuse_decided(locked)
     if has_moved(skill=skill, base=locked.base):
-        _give_back(locked)
-        _close(locked, RevisionState.SUPERSEDED)
+        _let_lapse(locked)
     else:
         _close(locked, RevisionState.REJECTED)
     record_decision(locked, Decision.REJECT, decided_by, kind, reason)
     return locked
 
 
-def _give_back(revision: SkillRevision) -> None:
-    """Make the experiences pending again that stand behind no version and no other proposal."""
+@transaction.atomic
+def lapse(*, revision: SkillRevision) -> int | None:
+    """Close a proposal whose skill says something else by now than the text it was made against.
+
+    What supports nothing else is pending again; return how many experiences that are, None where the
+    proposal still applies or was decided: then nothing is written.
+    """
+    skill, locked = _lock(revision)
+    if locked.state != RevisionState.PROPOSED or not has_moved(skill=skill, base=locked.base):
+        return None
+    return _let_lapse(locked)
+
+
+def _let_lapse(revision: SkillRevision) -> int:
+    given_back = _give_back(revision)
+    _close(revision, RevisionState.SUPERSEDED)
+    return given_back
+
+
+def _give_back(revision: SkillRevision) -> int:
+    """Make the experiences pending again that stand behind no version and no other proposal; count them."""
     counted = SkillRevision.objects.with_owner_of(revision).exclude(pk=revision.pk)
     counted = counted.filter(state__in=(RevisionState.PUBLISHED, RevisionState.PROPOSED))
     own = SkillExperience.objects.with_owner_of(revision).filter(revisions=revision)
     own = own.exclude(pk__in=SkillExperience.objects.filter(revisions__in=counted).values("pk"))
     ids = list(own.order_by("pk").values_list("pk", flat=True))
     SkillExperience.objects.with_owner_of(revision).filter(pk__in=ids).update(status=ExperienceStatus.PENDING)
+    return len(ids)
 
 
 def _lock(revision: SkillRevision) -> tuple[Skill | None, SkillRevision]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, F, FloatField, IntegerField, Max, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Count, F, FloatField, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from mirix.tenants.models import Organization
+from mirix.tenants.owners import Owner
 from skills.models import RevisionState, SkillExperience, SkillRevision
 from skills.selectors.skills import revisions_of
 
@@ -21,6 +22,15 @@ def proposals_of(*, organization: Organization) -> QuerySet[SkillRevision]:
 def waiting_in(*, organization: Organization) -> QuerySet[SkillRevision]:
     """Return an organization's waiting proposals as they are."""
     return revisions_of(organization=organization).filter(state=RevisionState.PROPOSED)
+
+
+def outdated_proposals(*, owner: Owner) -> QuerySet[SkillRevision]:
+    """Return the waiting proposals of an owner that were made against another text than their skill has."""
+    open_ones = SkillRevision.objects.for_owner(owner).filter(
+        state=RevisionState.PROPOSED, skill__isnull=False
+    )
+    same_text = Q(skill__current_revision__content_hash=F("base__content_hash"))
+    return open_ones.exclude(same_text).order_by("pk")
 
 
 def with_priority(revisions: QuerySet) -> QuerySet:

@@ -11,29 +11,38 @@ from conversations.intake import import_session
 from conversations.models import ConversationMessage, Session
 from skills.models import AutoDreamRun, RevisionState, SkillExperience, SkillRevision
 from tests.data import records
-from tests.factories import make_client
+from tests.factories import make_client, make_owner
 
 pytestmark = pytest.mark.django_db
+
+
+def import_desk(owner, suffix: str = "") -> None:
+    client = make_client(owner.organization)
+    for record in records("traj/tau_airline_dev.jsonl"):
+        session_id = record["session_id"] + suffix
+        import_session(client=client, owner=owner, session_id=session_id, messages=record["messages"])
 
 
 @pytest.fixture
 def desk(owner) -> dict[str, list[ConversationMessage]]:
     """The sessions with the turns in which a tool reports an error, by session id."""
-    client = make_client(owner.organization)
-    for record in records("traj/tau_airline_dev.jsonl"):
-        import_session(
-            client=client, owner=owner, session_id=record["session_id"], messages=record["messages"]
-        )
+    import_desk(owner)
     errors: dict[str, list[ConversationMessage]] = {}
     for turn in ConversationMessage.objects.filter(role="tool", is_error=True).select_related("session"):
         errors.setdefault(turn.session.session_id, []).append(turn)
     return errors
 
 
-def auto_dream(owner, capsys) -> dict:
-    options = ("--organization", owner.organization.name, "--user", "alice", "--last-n-sessions", "50")
+def auto_dream(owner, capsys, sessions: int = 50) -> dict:
+    who = ("--organization", owner.organization.name, "--user", owner.end_user.user_id)
+    options = (*who, "--last-n-sessions", str(sessions))
     call_command("auto_dream", *options, "--json")
     return json.loads(capsys.readouterr().out)
+
+
+def waiting_names(owner) -> list[str]:
+    rows = SkillRevision.objects.for_owner(owner).filter(state=RevisionState.PROPOSED)
+    return sorted(rows.values_list("name", flat=True))
 
 
 def test_forty_sessions_become_evidence_and_proposals(owner, desk, capsys):
@@ -73,3 +82,24 @@ def test_again_nothing_is_distilled(owner, desk, capsys):
     assert second["results"] == []
     assert SkillExperience.objects.count() == first["processed"]["procedural"]["total"]
     assert AutoDreamRun.objects.filter(state="finished").count() == 2
+
+
+def test_eight_dreams_come_to_what_one_comes_to_and_twice_over_to_nothing_more(owner, desk, capsys):
+    """The sessions in eight dreams of five, in one of forty, and once more under other ids."""
+    other = make_owner(owner.organization)
+    import_desk(other)
+    for _ in range(8):
+        assert sum(auto_dream(owner, capsys, 5)["sessions"].values()) == 5
+    auto_dream(other, capsys, 40)
+    call_command("evolve", "--organization", other.organization.name, "--user", other.end_user.user_id)
+    assert waiting_names(owner) == waiting_names(other)
+    capsys.readouterr()
+    before = set(SkillRevision.objects.values_list("pk", flat=True))
+
+    import_desk(owner, suffix="-again")
+    answers = [auto_dream(owner, capsys) for _ in range(3)]
+
+    assert [sum(answer["sessions"].values()) for answer in answers] == [40, 0, 0]
+    assert answers[0]["processed"]["procedural"]["total"] > 0
+    assert [answer["proposals"] for answer in answers] == [[], [], []]
+    assert set(SkillRevision.objects.values_list("pk", flat=True)) == before

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Iterator
 
 import pytest
 
+from mirix.tenants.models import OrganizationSettings
 from mirix.tenants.owners import Owner
 from skills.content import Content
 from skills.evolution.curator import evolve
 from skills.evolution.near import Fingerprint
 from skills.evolution.types import EvolutionReport
-from skills.models import ExperienceStatus, RevisionState, RunTrigger, SkillExperience, SkillRevision
-from skills.review.publishing import approve
+from skills.models import (
+    ExperienceStatus,
+    RevisionState,
+    RunTrigger,
+    Skill,
+    SkillExperience,
+    SkillRevision,
+)
+from skills.review.publishing import approve, reject
 from skills.runs import claim
 from tests.factories import make_owner
 from tests.skills.evolution.learning import airline, learn
@@ -46,8 +55,15 @@ def waiting(owner: Owner) -> list[SkillRevision]:
     return list(revisions.order_by("name"))
 
 
+def texts(owner: Owner) -> list[Content]:
+    """What agents find or will: every skill, and every proposal in the place of what it changes."""
+    found: dict[str, Skill | SkillRevision] = {skill.pk: skill for skill in Skill.objects.for_owner(owner)}
+    found |= {revision.skill_id or revision.pk: revision for revision in waiting(owner)}
+    return [Content.of(row) for row in found.values()]
+
+
 def assert_no_twins(owner: Owner) -> None:
-    prints = [Fingerprint.of(Content.of(revision)) for revision in waiting(owner)]
+    prints = [Fingerprint.of(content) for content in texts(owner)]
     for index, one in enumerate(prints):
         assert not any(one.is_near(other) for other in prints[index + 1 :])
 
@@ -123,3 +139,52 @@ def test_the_second_pass_proposes_nothing(owner, sessions):
     assert (report.proposed, report.refused) == ([], [])
     assert report.consumed
     assert [revision.pk for revision in waiting(owner)] == before
+
+
+def rounds(owner: Owner, sessions: list[str], size: int, *, decide=None, suffix: str = "") -> Iterator[str]:
+    """Dream the sessions `size` at a time, then until nothing is left to say; yield what was written."""
+    batches = [sessions[start : start + size] for start in range(0, len(sessions), size)]
+    for batch in [*batches, [], [], []]:
+        report = dream(owner, batch, suffix)
+        assert report.refused == []
+        yield from [*report.proposed, *report.published]
+        for revision in waiting(owner) if decide else ():
+            decide(revision=revision)
+
+
+ONE_REFUND = {"refund-insurance-purchased-flight", "insurance-refunded"}
+"""One task in the words of either user who had to correct it: whoever is met first names the skill."""
+
+
+@pytest.mark.parametrize("order", ["as recorded", "shuffled"])
+@pytest.mark.parametrize("size", [40, 5])
+@pytest.mark.parametrize("decided", ["by nobody", "by a person", "by policy"])
+def test_however_they_are_dreamed_and_twice_over(owner, sessions, decided, size, order):
+    """The same skills in any order, in one round and in eight; then the same lessons change nothing."""
+    if decided == "by policy":
+        OrganizationSettings.objects.create(organization=owner.organization, review_policy="automatic")
+    decide = approve if decided == "by a person" else None
+    if order == "shuffled":
+        random.Random(1).shuffle(sessions)
+
+    assert list(rounds(owner, sessions, size, decide=decide))
+    learned = texts(owner)
+    names = {content.name for content in learned}
+    assert (len(names - ONE_REFUND), len(names & ONE_REFUND)) == (4, 1)
+    assert names <= DESK | ONE_REFUND
+    assert_no_twins(owner)
+
+    assert list(rounds(owner, sessions, size, decide=decide, suffix="-again")) == []
+    assert texts(owner) == learned
+
+
+def test_what_a_person_rejected_does_not_come_back_with_the_same_lessons(owner, sessions):
+    dream(owner, sessions)
+    run(owner)
+    for revision in waiting(owner):
+        reject(revision=revision, reason="Not here.")
+
+    reports = [dream(owner, sessions, suffix="-again"), run(owner), run(owner)]
+
+    assert [report.proposed for report in reports] == [[], [], []]
+    assert all("was rejected" in refusal.reason for report in reports for refusal in report.refused)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from itertools import count
 
 import pytest
 from django.db import connection
@@ -21,11 +22,14 @@ from skills.models import (
     SkillExperience,
     SkillRevision,
 )
-from skills.review.publishing import approve, reject
+from skills.review.editing import edit_skill
+from skills.review.history import rollback
+from skills.review.publishing import approve, lapse, reject
 from skills.runs import LostRun, claim
 from tests.factories import make_content, make_experience, make_proposal, make_session, make_skill
 
 pytestmark = pytest.mark.django_db
+_number = count(11)
 
 
 @pytest.fixture
@@ -34,7 +38,10 @@ def held(owner):
 
 
 def refused_call(owner, error="balance is not enough", tool="pay_order", session=None, **details):
-    """An experience as the offline distiller writes it: a call that other arguments got through."""
+    """An experience as the offline distiller writes it: a call that other arguments got through.
+
+    Each is about another card, as each session is another one.
+    """
     session = session or make_session(
         owner, [{"role": "tool", "content": f"Error: {error}", "tool_name": tool, "is_error": True}]
     )
@@ -43,7 +50,9 @@ def refused_call(owner, error="balance is not enough", tool="pay_order", session
         "tool": tool,
         "error": error,
         "error_pattern": error,
-        "changes": [{"argument": "method", "before": "gift_card_11", "after": "credit_card_22"}],
+        "changes": [
+            {"argument": "method", "before": f"gift_card_{next(_number)}", "after": "credit_card_22"}
+        ],
         "telling": ["method"],
         "request": "I want to pay my order with another card",
     }
@@ -400,6 +409,19 @@ def test_rejected_text_waits_for_two_new_sessions(owner, held):
     assert len(evolve(owner=owner, claim=held).proposed) == 1
 
 
+def test_copies_of_a_session_do_not_speak_for_what_was_rejected(owner, held):
+    first = refused_call(owner)
+    (rejected,) = evolve(owner=owner, claim=held).proposed
+    reject(revision=SkillRevision.objects.get(pk=rejected), reason="We do not want this.")
+    for _ in range(3):
+        refused_call(owner, changes=first.details["changes"])
+
+    report = evolve(owner=owner, claim=held)
+
+    assert report.proposed == []
+    assert [refusal.name for refusal in report.refused] == ["pay-order"]
+
+
 def test_a_rejected_change_is_not_proposed_again_either(owner, held):
     skill = make_skill(owner, make_content(name="pay-order"))
     refused_call(owner)
@@ -451,6 +473,75 @@ def test_edits_in_a_chain_make_one_open_proposal(owner, held):
 
 
 WORDS = ["Alpha", "Bravo", "Charlie", "Delta", "Echo", "Foxtrot", "Golf", "Hotel"]
+
+
+def test_a_proposal_of_a_text_that_is_gone_is_made_anew_on_that_of_today(owner, held):
+    """Its experiences are pending again, and the same run proposes them on what the skill says now."""
+    first = make_skill(owner, make_content(name="pay-order"))
+    earlier = first.current_revision
+    edit_skill(
+        skill=first, base=earlier, content=make_content(name="pay-order", instructions="1. Ask."),
+        author=None, may_decide=True,
+    )  # fmt: skip
+    lesson = refused_call(owner)
+    (stale,) = evolve(owner=owner, claim=held).proposed
+    skill = Skill.objects.get()
+    back = rollback(skill=skill, to=earlier, reason="The longer text was right.")
+    later = refused_call(owner, error="card has expired")
+
+    report = evolve(owner=owner, claim=held)
+
+    (anew,) = report.proposed
+    revision = SkillRevision.objects.get(pk=anew)
+    assert (revision.base, revision.supersedes) == (back, None)
+    assert set(revision.experiences.all()) == {lesson, later}
+    assert revision.instructions.startswith(back.instructions)
+    assert SkillRevision.objects.get(pk=stale).state == RevisionState.SUPERSEDED
+    assert [refusal.reason for refusal in report.refused] == [
+        f"{stale} lapsed: its skill says something else by now. 1 experience is pending again."
+    ]
+    assert approve(revision=revision).instructions == revision.instructions
+    assert evolve(owner=owner, claim=held).refused == []
+
+
+def test_a_lapsed_proposal_keeps_what_a_version_rests_on(owner, held):
+    """Only what supports nothing else is given back; a proposal that still applies is left alone."""
+    skill = make_skill(owner, make_content(name="pay-order"))
+    earlier = skill.current_revision
+    kept = make_experience(owner, status=ExperienceStatus.CONSUMED)
+    earlier.experiences.add(kept)
+    edit_skill(
+        skill=skill, base=earlier, content=make_content(name="pay-order", instructions="1. Ask."),
+        author=None, may_decide=True,
+    )  # fmt: skip
+    skill.refresh_from_db()
+    waiting = make_proposal(owner, make_content(name="pay-order", instructions="1. Wait."), skill=skill)
+    lesson = make_experience(owner, status=ExperienceStatus.CONSUMED)
+    waiting.experiences.add(kept, lesson)
+    assert lapse(revision=waiting) is None
+    rollback(skill=Skill.objects.get(), to=earlier, reason="It was right.")
+
+    assert lapse(revision=waiting) == 1
+    assert lapse(revision=waiting) is None
+    assert pending(owner) == {lesson.pk}
+
+
+def test_what_a_person_wrote_waits_for_a_person(owner, held):
+    skill = make_skill(owner, make_content(name="pay-order"))
+    earlier = skill.current_revision
+    edit_skill(
+        skill=skill, base=earlier, content=make_content(name="pay-order", instructions="1. Ask."),
+        author=None, may_decide=True,
+    )  # fmt: skip
+    mine = edit_skill(
+        skill=skill, base=Skill.objects.get().current_revision, author=None, may_decide=False,
+        content=make_content(name="pay-order", instructions="1. Ask twice."),
+    )  # fmt: skip
+    rollback(skill=Skill.objects.get(), to=earlier, reason="It was right.")
+
+    assert evolve(owner=owner, claim=held).refused == []
+    mine.refresh_from_db()
+    assert mine.state == RevisionState.PROPOSED
 
 
 def test_other_filter_tags_narrow_the_skill(owner, held):
