@@ -14,6 +14,8 @@ from skills.lessons import Answer, Reading, ask
 
 GLANCE_SECONDS = 0.5
 """How long a run that has to wait does so before it looks whether it should stop."""
+PATIENCE_SECONDS = 0.05
+"""How long a run with answers to store waits for a slot: the thread that has answered is about to free it."""
 
 
 class Stopped(Exception):
@@ -56,11 +58,14 @@ class Asking:
         *,
         read: Callable[[str], Reading | None],
         should_stop: Callable[[], bool],
+        tend: Callable[[], None] = lambda: None,
     ) -> None:
+        """Take what to ask about; `tend` is called again and again while answers are waited for."""
         self._distiller = distiller
         self._waiting = deque(session_pks)
         self._read = read
         self._should_stop = should_stop
+        self._tend = tend
         self._in_flight: dict[Future[Answer], Reading] = {}
 
     def no_more(self) -> None:
@@ -73,23 +78,33 @@ class Asking:
         stopping = False
         try:
             while self._waiting or self._in_flight:
+                self._tend()
                 stopping = stopping or self._should_stop()
-                while self._waiting and not stopping and self._ask_next(pool):
-                    pass
                 if stopping and not self._in_flight:
                     raise Stopped
+                if not stopping:
+                    self._ask_on(pool, patience=0 if self._in_flight else GLANCE_SECONDS)
                 done, _ = wait(self._in_flight, timeout=GLANCE_SECONDS, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield self._in_flight.pop(future), future.result()
+                come = [(self._in_flight.pop(future), future.result()) for future in done]
+                # The next are asked while these are being stored, unless they say that there is no use in it.
+                stopping = stopping or self._should_stop()
+                if come and not stopping and not any(answer.is_endpoints_fault for _, answer in come):
+                    self._ask_on(pool, patience=PATIENCE_SECONDS)
+                yield from come
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _ask_next(self, pool: ThreadPoolExecutor) -> bool:
+    def _ask_on(self, pool: ThreadPoolExecutor, *, patience: float) -> None:
+        """Ask about as many as may be asked at once; the first one waits for a slot."""
+        while self._waiting and self._ask_next(pool, patience=patience):
+            patience = 0
+
+    def _ask_next(self, pool: ThreadPoolExecutor, *, patience: float) -> bool:
         """Ask about the next session; false when there is no slot for it now."""
         # Answers that nobody looked at yet count too: they may say that there is no use in asking.
         if len(self._in_flight) >= settings.MIRIX_DISTILLER_MAX_CONCURRENCY:
             return False
-        if not slots.take(patience=0 if self._in_flight else GLANCE_SECONDS):
+        if not slots.take(patience=patience):
             return False
         reading = None
         try:

@@ -28,6 +28,7 @@ from mirix.tenants.owners import Owner
 from skills.asking import Asking, Stopped
 from skills.distillation import get_distiller
 from skills.evolution.curator import evolve
+from skills.heartbeat import Heartbeat
 from skills.lessons import SessionOutcome, read, record
 from skills.models import (
     AutoDreamRun,
@@ -104,9 +105,9 @@ def dream(
     `failed`, with the reason, and is raised again.
     """
     watcher = watcher or Watcher()
-    with claim.beating():
+    with claim.beating() as heartbeat:
         try:
-            _distil_sealed(claim, watcher, should_stop)
+            _distil_sealed(claim, watcher, heartbeat, should_stop)
             refused: list[dict[str, Any]] = []
             if evolving:
                 watcher.evolving()
@@ -173,7 +174,9 @@ def tokens_of(run_id: str) -> int:
     return (used["prompt"] or 0) + (used["completion"] or 0)
 
 
-def _distil_sealed(claim: RunClaim, watcher: Watcher, should_stop: Callable[[], bool]) -> None:
+def _distil_sealed(
+    claim: RunClaim, watcher: Watcher, heartbeat: Heartbeat, should_stop: Callable[[], bool]
+) -> None:
     """Distil the owner's sealed sessions, as many as the run may, oldest first."""
     run = AutoDreamRun.objects.get(pk=claim.run_id)
     limit = run.parameters.get("last_n_sessions") or DEFAULT_SESSIONS
@@ -190,6 +193,7 @@ def _distil_sealed(claim: RunClaim, watcher: Watcher, should_stop: Callable[[], 
         distiller,
         chosen,
         read=partial(read, claim.owner, looking_around=distiller.asks_model),
+        tend=heartbeat.tend,
         should_stop=should_stop,
     )
     resting = False

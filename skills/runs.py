@@ -11,24 +11,21 @@ All times are the database's, so that the clocks of several hosts need not agree
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
 from mirix.tenants.owners import Owner
+from skills.heartbeat import Heartbeat
 from skills.models import AutoDreamRun, RunState, RunTrigger
-
-logger = logging.getLogger(__name__)
 
 CLAIM_TRIES = 3
 GLANCE_SECONDS = 0.3
@@ -82,19 +79,10 @@ class RunClaim:
         """Record that this process lives; false when the claim is void."""
         return self._mine().update(heartbeat_at=Now()) == 1
 
-    @contextmanager
-    def beating(self) -> Iterator[None]:
-        """Beat from a thread of its own while the block runs, so that a slow step does not look dead."""
-        stop = threading.Event()
-        thread = threading.Thread(
-            target=self._beat_until, args=(stop,), name=f"heartbeat of {self.run_id}", daemon=True
-        )
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+    def beating(self) -> AbstractContextManager[Heartbeat]:
+        """Beat while the block runs, so that a slow step does not look dead."""
+        interval = stalled_after().total_seconds() / 6
+        return Heartbeat(self.beat, interval=interval, name=f"heartbeat of {self.run_id}").watched()
 
     def let_go(self) -> None:
         """Leave the run to whoever claims it next, at once and without waiting for it to look dead."""
@@ -109,18 +97,6 @@ class RunClaim:
 
     def _mine(self) -> Any:
         return AutoDreamRun.objects.filter(pk=self.run_id, state=RunState.RUNNING, fence=self.fence)
-
-    def _beat_until(self, stop: threading.Event) -> None:
-        try:
-            while not stop.wait(stalled_after().total_seconds() / 6):
-                try:
-                    if not self.beat():
-                        return  # The next `hold` of the run's own thread says so.
-                except DatabaseError as error:
-                    logger.warning("No heartbeat for %s: %s", self.run_id, error)
-                    connection.close()
-        finally:
-            connection.close()
 
 
 def claim(*, owner: Owner, trigger: str, parameters: dict[str, Any] | None = None) -> RunClaim:

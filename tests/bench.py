@@ -3,6 +3,7 @@
     ./run bench ingest                  how fast sessions come in
     ./run bench search [--latency]      how fast search is
     ./run bench search --quality DIR    how good it is on a judged corpus in the layout of BEIR
+    ./run bench dream                   what a run with a model costs besides the model
 
 Each benchmark runs in a process of its own on a fresh database cluster under `var/`, gone at the end. The
 cluster is as durable as in production: with fsync, each commit waits for the disk. Settings of the caller's
@@ -28,7 +29,11 @@ sys.path.insert(0, str(ROOT))
 from tests import run  # noqa: E402  (the line above makes it importable)
 from tests.benchmarks import beir  # noqa: E402
 
-BENCHMARKS = {"ingest": "tests.benchmarks.ingest", "search": "tests.benchmarks.search"}
+BENCHMARKS = {
+    "ingest": "tests.benchmarks.ingest",
+    "search": "tests.benchmarks.search",
+    "dream": "tests.benchmarks.dream",
+}
 QUALITY_SETTINGS = ("MIRIX_EMBEDDING_", "MIRIX_SKILL_HYBRID_", "OPENAI_API_KEY")
 """What of the caller's environment bears on the quality of search."""
 

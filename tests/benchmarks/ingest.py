@@ -27,6 +27,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import psutil
 import psycopg
 from django.db import connection
 from psycopg import sql
@@ -211,7 +212,7 @@ def _memory(owner: Owner) -> dict[str, int]:
         process = subprocess.Popen([*command, *whose, "--json"], stdout=subprocess.PIPE)
         seen: list[int] = []
         while process.poll() is None:
-            seen.append(_resident(process.pid))
+            seen.append(resident(process.pid))
             time.sleep(GLANCE_SECONDS)
         assert process.stdout is not None
         report = json.loads(process.stdout.read())
@@ -221,10 +222,12 @@ def _memory(owner: Owner) -> dict[str, int]:
     return {"turns": report["new_turns"], "rss_kb_after_a_tenth": early, "rss_kb_peak": max(seen)}
 
 
-def _resident(pid: int) -> int:
+def resident(pid: int) -> int:
     """Return how many KB of memory a process holds; 0 when it has ended."""
-    shown = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return int(shown.stdout or 0)
+    try:
+        return int(psutil.Process(pid).memory_info().rss // 1024)
+    except psutil.NoSuchProcess:
+        return 0
 
 
 def _ratios(speeds: dict[str, list[float]], name: str) -> list[float]:

@@ -10,7 +10,7 @@ from django.db import connection
 from conversations.extraction import extract
 from skills.search import space_index
 from tests import bench
-from tests.benchmarks import ingest, search_latency, sessions, spread
+from tests.benchmarks import dream, ingest, search_latency, sessions, spread
 from tests.benchmarks.library import Library
 
 
@@ -84,3 +84,37 @@ def test_an_unknown_benchmark_is_refused(monkeypatch, capsys):
         bench.main()
     assert end.value.code == 2
     assert "invalid choice: 'nothing'" in capsys.readouterr().err
+
+
+def test_runs_are_told_against_the_ideal_and_goals_as_reached_or_missed():
+    def round_of(seconds: float, connections: int, *memory_kb: int) -> dream.Round:
+        watch = dream.Watch(memory_kb=list(memory_kb), connections=connections)
+        return dream.Round(seconds=seconds, calls=40, watch=watch)
+
+    rounds = [
+        round_of(15.0, 6, 90 * 1024, 100 * 1024),
+        round_of(11.0, 6, 100 * 1024),
+        round_of(10.5, 7, 110 * 1024, 105 * 1024),
+        round_of(12.0, 6, 100 * 1024),
+    ]
+    prompts = {10: 30_000, 1_000: 30_600}
+
+    figures = dream._figures(rounds, prompts)
+    assert figures["ratio_to_ideal"] == {"median": 1.1, "min": 1.05, "max": 1.2}
+    assert figures["ratio_to_ideal_cold"] == 1.5
+    assert figures["memory"] == {"rss_kb_warm": 100 * 1024, "rss_kb_peak": 110 * 1024}
+    assert (figures["connections"], figures["prompt_growth"]) == (7, 0.02)
+
+    _, time, calls, memory, connections, prompt = dream._lines(rounds, prompts)
+    assert time == ("time, to the ideal: 1.10 (1.05–1.20)  goal 1.15 reached; the first run of a worker 1.50")
+    assert calls == "calls of a run: 40"
+    assert memory == "memory of the worker: 100 MB after the first run, 110 MB at most, growth 10 %"
+    assert connections == "connections of the worker: 7  goal 6 MISSED"
+    assert prompt == (
+        "prompt: 30000 characters with 10 skills, 30600 with 1000, growth 2.0 %  goal 0.05 reached"
+    )
+
+
+def test_the_ideal_counts_whole_waves():
+    assert dream.ideal_seconds(40, 4, 1.0) == 10.0
+    assert dream.ideal_seconds(41, 4, 1.0) == 11.0

@@ -26,6 +26,7 @@ from skills.models import AutoDreamRun, DistillationAttempt, SkillExperience
 from skills.resting import pause_after
 from skills.runs import LostRun, RunClaim, claim
 from tests.factories import make_owner, make_proposal, make_session, make_skill
+from tests.processes import eventually
 from tests.skills.scripted import ScriptedDistiller, broken, gibberish, lesson, nothing, one_lesson
 
 pytestmark = pytest.mark.django_db
@@ -480,7 +481,8 @@ def test_the_distiller_is_called_outside_any_transaction(transactional_db, disti
     states: list[bool] = []
 
     def look(turns, first_seq) -> DistillerReply:
-        states.append(main.in_atomic_block)
+        # The answer before this one may just be stored; that does not wait for us.
+        states.append(eventually(lambda: not main.in_atomic_block))
         return one_lesson(turns, first_seq)
 
     distil_by(look)
@@ -488,7 +490,20 @@ def test_the_distiller_is_called_outside_any_transaction(transactional_db, disti
     sealed(owner, "two")
     run(owner)
 
-    assert states == [False, False]
+    assert states == [True, True]
+
+
+def test_the_next_is_asked_about_while_an_answer_is_being_stored(owner, distil_by, settings):
+    settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 1
+    distiller = distil_by()
+    sealed(owner, "one")
+    sealed(owner, "two")
+
+    class Stored(Watcher):
+        def distilled(self, outcome: SessionOutcome) -> None:
+            assert eventually(lambda: len(distiller.calls) == 2)
+
+    run(owner, watcher=Stored())
 
 
 def test_evolution_follows_and_its_refusals_are_noted(owner, distil_by, monkeypatch):
