@@ -9,6 +9,7 @@ with the fingerprint of what the answers rest on, and those of an earlier releas
 from __future__ import annotations
 
 import binascii
+import inspect
 import json
 import logging
 import math
@@ -17,7 +18,9 @@ import threading
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache as once
 from hashlib import blake2b
+from importlib.metadata import version
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -28,7 +31,7 @@ from mirix.metrics import publish
 from mirix.redis import Redis
 from mirix.tenants.owners import Owner
 from skills.models import SkillDocument, SkillEmbedding, SkillPosting
-from skills.search import lexical
+from skills.search import analysis, lexical, semantic
 from skills.search.changes import changes_of
 
 VECTOR_SECONDS = 24 * 3600
@@ -36,7 +39,7 @@ FOUND_SECONDS = 3600
 PREFIX = "search"
 RELEASE = f"{PREFIX}-release"
 FORMAT = 1
-"""To be raised when what is kept, or how it is found, changes its meaning."""
+"""To be raised when what is kept changes its meaning."""
 SCAN_BATCH = 500
 
 T = TypeVar("T")
@@ -55,14 +58,24 @@ class Found:
 
 
 def fingerprint() -> str:
-    """Return the digest of what answers rest on beside the rows themselves: tables, formula, format."""
+    """Return the digest of what answers rest on beside the rows themselves.
+
+    That is the format, the tables, and how skills are found: analysis and lanes as they are written, since
+    of every change of theirs somebody would have to think otherwise.
+    """
     columns = [
         f"{model._meta.db_table}.{field.column}"
         for model in (SkillDocument, SkillEmbedding, SkillPosting)
         for field in model._meta.concrete_fields
     ]
-    formula = (lexical.K1, lexical.B, lexical.STOP_IDF, lexical.RERANKED, lexical.FIELD_WEIGHTS)
-    return _digest(FORMAT, columns, *formula)
+    return _digest(FORMAT, columns, *_finding())
+
+
+@once
+def _finding() -> tuple[str, ...]:
+    """Return the digest of the modules that find skills, and the release of the stemmer."""
+    sources = "".join(inspect.getsource(module) for module in (analysis, lexical, semantic))
+    return blake2b(sources.encode(), digest_size=16).hexdigest(), version("snowballstemmer")
 
 
 class SearchCache:

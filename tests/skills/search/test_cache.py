@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,8 +17,8 @@ from redis.exceptions import RedisError
 from mirix import redis as redis_access
 from mirix.caches import caches
 from skills.models import SearchChange, Skill, SkillStatus
+from skills.search import analysis, lexical, semantic, service
 from skills.search import cache as module
-from skills.search import service
 from skills.search.cache import Found, SearchCache, _read_found, _read_vector, _write_found, _write_vector
 from skills.search.changes import changes_of, note_change
 from skills.search.embedding import embed_missing
@@ -318,6 +319,30 @@ class TestRelease:
         assert "search in Redis was of another release" in caplog.text
         assert "2 of its keys dropped" in caplog.text
         assert shown(find(owner)) == shown(fresh)
+
+    @pytest.mark.parametrize("part", [analysis, lexical, semantic])
+    def test_another_way_to_find_skills_is_another_release(self, monkeypatch, part):
+        """Whatever of it changes: a stop word, a weight, how many terms of a query count, a statement."""
+        ours, source = module.fingerprint(), inspect.getsource
+
+        def of_another_release(asked):
+            return source(asked) + ("\n" if asked is part else "")
+
+        monkeypatch.setattr(inspect, "getsource", of_another_release)
+        module._finding.cache_clear()
+        assert module.fingerprint() != ours
+        monkeypatch.undo()
+        module._finding.cache_clear()
+        assert module.fingerprint() == ours
+
+    def test_another_stemmer_is_another_release(self, monkeypatch):
+        ours = module.fingerprint()
+        monkeypatch.setattr(module, "version", lambda name: "another")
+        module._finding.cache_clear()
+        assert module.fingerprint() != ours
+        monkeypatch.undo()
+        module._finding.cache_clear()
+        assert module.fingerprint() == ours
 
     def test_the_same_release_keeps_what_is_there(self, owner, cards, kept, monkeypatch, caplog):
         find(owner)
