@@ -186,6 +186,7 @@ class SearchingAdmin(PageAdmin):
             query=sent["query"],
             field=sent["search_field"],
             filter_tags=sent["filter_tags"],
+            similarity_threshold=sent["similarity_threshold"],
             limit=sent["limit"],
             result=result,
             returned=result.hits,

@@ -66,13 +66,16 @@ class SearchEvent(TenantModel):
     method = models.CharField(max_length=16)
     field = models.CharField(max_length=16, blank=True)
     filter_tags = models.JSONField(default=dict, blank=True)
+    """As they were asked for; of long ones the beginning, as text under `skills.search.log.CUT_TAGS`."""
+    similarity_threshold = models.FloatField(null=True)
     limit = models.PositiveSmallIntegerField()
+    token_budget = models.PositiveIntegerField(null=True)
     view = models.CharField(max_length=8, choices=AnswerView.choices, default=AnswerView.FULL)
     skill_ids = ArrayField(models.CharField(max_length=128), default=list)
     revision_ids = ArrayField(models.CharField(max_length=64, blank=True), default=list)
     scores = ArrayField(models.FloatField(null=True), default=list)
     total_count = models.PositiveIntegerField()
-    """How many skills matched, before any limit."""
+    """How many skills matched, before the limit and the token budget."""
     degraded = models.CharField(max_length=256, blank=True)
     """What the search had to do without; empty where nothing was missing."""
     duration_ms = models.FloatField()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,8 @@ from skills.models import AnswerView, SearchEvent, SearchSource
 from skills.search.service import Hit, SearchResult
 
 MAX_QUERY_CHARS = 4_096
+MAX_TAGS_CHARS = 4_096
+CUT_TAGS = "(too long)"
 MAX_DEGRADED_CHARS = 256
 
 logger = logging.getLogger(__name__)
@@ -50,7 +53,9 @@ def log_search(
     query: str,
     field: str = "",
     filter_tags: Mapping[str, Any] | None = None,
+    similarity_threshold: float | None = None,
     limit: int,
+    token_budget: int | None = None,
     view: str = AnswerView.FULL,
     result: SearchResult,
     returned: Sequence[Hit],
@@ -71,8 +76,10 @@ def log_search(
             query=truncate(query, MAX_QUERY_CHARS)[0],
             method=result.method,
             field=field,
-            filter_tags=dict(filter_tags or {}),
+            filter_tags=_bounded(filter_tags or {}),
+            similarity_threshold=similarity_threshold,
             limit=limit,
+            token_budget=token_budget,
             view=view,
             skill_ids=[hit.skill.pk for hit in returned],
             revision_ids=[hit.skill.current_revision_id or "" for hit in returned],
@@ -88,3 +95,9 @@ def log_search(
             "A search was not logged (%s, failure %d of this process)", type(error).__name__, number
         )
         return None
+
+
+def _bounded(filter_tags: Mapping[str, Any]) -> dict[str, Any]:
+    text = json.dumps(filter_tags, ensure_ascii=False)
+    cut, is_cut = truncate(text, MAX_TAGS_CHARS)
+    return {CUT_TAGS: cut} if is_cut else dict(filter_tags)

@@ -107,6 +107,7 @@ def test_search_answers_in_json(where):
 
 def test_a_search_is_in_the_log_as_one_by_command(where, owner):
     words = ["--method", "bm25", "--limit", "2", "--token-budget", "10", "--filter-tags", '{"desk": "eu"}']
+    words += ["--similarity-threshold", "0.5"]
     run("search", "charge the card", *where, *words)
     event = SearchEvent.objects.get()
     assert (event.source, event.organization, event.end_user) == (
@@ -116,6 +117,7 @@ def test_a_search_is_in_the_log_as_one_by_command(where, owner):
     )
     assert (event.client, event.user) == (None, None)
     assert (event.query, event.method, event.limit) == ("charge the card", "bm25", 2)
+    assert (event.similarity_threshold, event.token_budget) == (0.5, 10)
     assert event.filter_tags == {"desk": "eu"}
     skill = Skill.objects.get(name="charge-card")
     assert event.skill_ids == [skill.pk]

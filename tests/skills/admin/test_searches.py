@@ -56,6 +56,17 @@ def test_the_page_shows_what_was_returned(browser, owner, skill):
     assert "proc-gone, which is gone" in browser.get(page("skills.searchevent", gone.pk)).content.decode()
 
 
+def test_the_page_shows_what_bounded_the_answer(browser, owner):
+    bounded = make_search(owner, similarity_threshold=0.25, token_budget=2_000, filter_tags={"desk": "<eu>"})
+    text = browser.get(page("skills.searchevent", bounded.pk)).content.decode()
+    assert "<dt>Similarity threshold</dt><dd>0.25</dd>" in text
+    assert "<dt>Token budget</dt><dd>2000</dd>" in text
+    assert "&quot;desk&quot;: &quot;&lt;eu&gt;&quot;" in text
+    text = browser.get(page("skills.searchevent", make_search(owner).pk)).content.decode()
+    assert "<dt>Similarity threshold</dt><dd>–</dd>" in text
+    assert "<dt>Token budget</dt><dd>–</dd>" in text
+
+
 def test_a_skill_says_how_it_is_used(browser, owner, stranger, skill):
     empty = browser.get(page("skills.skill", skill.pk)).content.decode()
     assert "No search that is still in the log returned it." in empty

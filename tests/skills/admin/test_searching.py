@@ -206,11 +206,13 @@ def test_what_others_wrote_is_only_text(browser, owner):
 
 
 def test_a_search_is_logged_once_it_is_sent(browser, owner, skills):
-    answer = browser.get(TRY, {"query": "card", "user_id": "alice", "limit": "1", "search_field": "name"})
+    asked = {"query": "card", "user_id": "alice", "limit": "1", "search_field": "name"}
+    answer = browser.get(TRY, asked | {"similarity_threshold": "0.5"})
     event = SearchEvent.objects.get()
     assert (event.source, event.user.username, event.client) == ("admin", "rita", None)
     assert (event.organization, event.end_user) == (owner.organization, owner.end_user)
     assert (event.query, event.field, event.limit, event.method) == ("card", "name", 1, "hybrid")
+    assert (event.similarity_threshold, event.token_budget) == (0.5, None)
     assert event.skill_ids == [hit.skill.pk for hit, _ in answer.context["hits"]]
     browser.get(TRY)
     assert SearchEvent.objects.count() == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -13,10 +14,10 @@ from django.test.utils import CaptureQueriesContext
 
 from mirix.tenants.models import Client
 from skills.api.search import SearchView
-from skills.models import Returned, SearchEvent
+from skills.models import Returned, SearchEvent, SearchSource
 from skills.search import log
 from skills.search.index import index_skill
-from skills.search.service import DEGRADED
+from skills.search.service import DEGRADED, search
 from tests.factories import make_client, make_content, make_key, make_owner, make_search, make_skill
 from tests.skills.search.corpora import publish
 
@@ -46,7 +47,9 @@ class TestWhatItHolds:
             "search_method": "bm25",
             "search_field": "name",
             "filter_tags": '{"desk": {"$in": ["eu"]}}',
+            "similarity_threshold": 0.4,
             "limit": 5,
+            "token_budget": 900,
         }
         answer = read_api.get(ONE, asked).json()
         event = SearchEvent.objects.get()
@@ -62,7 +65,9 @@ class TestWhatItHolds:
             "method": "bm25",
             "field": "name",
             "filter_tags": {"desk": {"$in": ["eu"]}},
+            "similarity_threshold": 0.4,
             "limit": 5,
+            "token_budget": 900,
             "view": "full",
             "skill_ids": [skill.pk],
             "revision_ids": [skill.current_revision_id],
@@ -132,6 +137,32 @@ class TestWhatItHolds:
         query = SearchEvent.objects.get().query
         assert len(query) == log.MAX_QUERY_CHARS
         assert query.endswith("… [truncated, 12000 characters in all]")
+
+    @pytest.mark.parametrize("last", ["y", "ö", "\N{ROCKET}"])
+    def test_long_tags_are_kept_as_the_beginning_of_their_text(self, read_api, skill, last):
+        tags = {"desk": {"$in": ["x" * 10_000, last]}, "team": "a"}
+        read_api.get(ONE, {"user_id": "alice", "query": "order", "filter_tags": json.dumps(tags)})
+        kept = SearchEvent.objects.get().filter_tags
+        assert list(kept) == [log.CUT_TAGS]
+        assert len(kept[log.CUT_TAGS]) == log.MAX_TAGS_CHARS
+        assert kept[log.CUT_TAGS].startswith('{"desk": {"$in": ["xxx')
+        assert kept[log.CUT_TAGS].endswith("… [truncated, 10041 characters in all]")
+
+    def test_tags_that_just_fit_are_kept_whole(self, owner, skill):
+        result = search(organization=owner.organization, owner=owner, query="order")
+        for chars, key in ((log.MAX_TAGS_CHARS, "desk"), (log.MAX_TAGS_CHARS + 1, log.CUT_TAGS)):
+            event = log.log_search(
+                organization=owner.organization,
+                owner=owner,
+                source=SearchSource.API,
+                query="order",
+                filter_tags={"desk": "x" * (chars - len('{"desk": ""}'))},
+                limit=10,
+                result=result,
+                returned=result.hits,
+                seconds=0.1,
+            )
+            assert list(event.filter_tags) == [key]
 
     def test_odd_characters_are_kept_clean(self, read_api, skill):
         read_api.get(f"{ONE}?user_id=alice&query=order%00%ED%A0%80%F0%9F%9A%80")
