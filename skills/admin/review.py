@@ -9,8 +9,8 @@ from skills.content import Content, next_patch
 from skills.models import RevisionState, SkillRevision
 from skills.review.bases import has_moved
 from skills.review.diffs import changed_words, field_diffs
-from skills.review.publishing import FIRST_VERSION
 from skills.review.risks import RISK_LABELS
+from skills.review.versions import FIRST_VERSION
 from skills.selectors.proposals import evidence_of
 
 FIELD_LABELS = {

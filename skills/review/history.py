@@ -10,15 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 
-from skills.content import Content, next_patch
+from skills.content import Content
 from skills.models import (
-    AuthorKind,
-    Decision,
     RevisionAction,
     RevisionState,
     Skill,
@@ -33,11 +29,9 @@ from skills.review.errors import (
     ReasonRequired,
     UnverifiedSupport,
 )
-from skills.review.publishing import record_decision, write_skill
-from skills.review.risks import risk_flags
-from skills.review.support import as_support, stands_on_nothing_verified
+from skills.review.support import stands_on_nothing_verified
 from skills.review.validation import content_errors
-from skills.search.index import index_skill
+from skills.review.versions import publish_anew
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +97,7 @@ def rollback(
     experiences = _verified(target, locked.name)
     if errors := content_errors(content):
         raise InvalidContent(errors)
-    return _publish(locked, content, RevisionAction.ROLLBACK, target, experiences, decided_by, reason)
+    return publish_anew(locked, content, RevisionAction.ROLLBACK, target, experiences, decided_by, reason)
 
 
 def archive(*, skill: Skill, decided_by: User | None = None, reason: str) -> SkillRevision:
@@ -146,7 +140,7 @@ def move(*, skill: Skill, act: str, decided_by: User | None = None, reason: str)
         experiences = _verified(current, locked.name) if is_back else list(current.experiences.all())
     locked.status = chosen.after
     content = Content.of(locked)
-    return _publish(locked, content, chosen.action, current, experiences, decided_by, reason)
+    return publish_anew(locked, content, chosen.action, current, experiences, decided_by, reason)
 
 
 def moves_from(status: str) -> list[str]:
@@ -176,46 +170,3 @@ def _verified(revision: SkillRevision, name: str) -> Collection[SkillExperience]
             f"“{name}” {revision.version} rests on unverified or quarantined experiences alone."
         )
     return experiences
-
-
-def _publish(
-    skill: Skill,
-    content: Content,
-    action: RevisionAction,
-    origin: SkillRevision | None,
-    experiences: Collection[SkillExperience],
-    decided_by: User | None,
-    reason: str,
-) -> SkillRevision:
-    """Write a revision that is published as it is made; `skill` is locked and has its new status.
-
-    `origin` is the revision whose text it is; what that one came from, this one does.
-    """
-    revision = SkillRevision(
-        organization=skill.organization,
-        end_user=skill.end_user,
-        skill=skill,
-        base=skill.current_revision,
-        action=action,
-        author_kind=AuthorKind.HUMAN,
-        author=decided_by,
-        rationale=reason,
-        source=origin.source if origin else None,
-        content_hash=content.hash,
-        risk_flags=risk_flags(
-            before=Content.of(skill),
-            after=content,
-            support=[as_support(experience) for experience in experiences],
-            max_instructions_chars=settings.MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS,
-        ),
-        version=next_patch(skill.version),
-        state=RevisionState.PUBLISHED,
-        decided_at=timezone.now(),
-        **content.as_fields(),
-    )
-    revision.save(force_insert=True)
-    revision.experiences.set(experiences)
-    write_skill(revision, skill, content)
-    record_decision(revision, Decision.APPROVE, decided_by, AuthorKind.HUMAN, reason)
-    index_skill(skill)
-    return revision

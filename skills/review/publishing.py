@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 
-from skills.content import Content, next_patch
+from skills.content import Content
 from skills.models import (
     AuthorKind,
     Decision,
     ExperienceStatus,
-    ReviewDecision,
     RevisionState,
     Skill,
     SkillExperience,
@@ -27,9 +26,8 @@ from skills.review.errors import (
 )
 from skills.review.support import stands_on_nothing_verified
 from skills.review.validation import content_errors
+from skills.review.versions import record_decision, write_skill
 from skills.search.index import index_skill
-
-FIRST_VERSION = "0.1.0"
 
 
 @transaction.atomic
@@ -171,50 +169,7 @@ def _refuse_unverified(revision: SkillRevision) -> None:
         raise UnverifiedSupport(f"{revision.pk} rests on unverified or quarantined experiences alone.")
 
 
-def write_skill(revision: SkillRevision, skill: Skill | None, content: Content) -> Skill:
-    """Make a revision what its skill says, a new one without `skill`, with the version raised.
-
-    For the services of this package, which hold the skill's lock. Raises `InvalidContent` where another
-    skill has the name.
-    """
-    if skill is None:
-        skill = Skill(organization=revision.organization, end_user=revision.end_user, version=FIRST_VERSION)
-    else:
-        skill.version = next_patch(skill.version)
-    for name, value in content.as_fields().items():
-        setattr(skill, name, value)
-    skill.current_revision = revision
-    try:
-        with transaction.atomic():
-            skill.save()
-    except IntegrityError as error:
-        namesakes = Skill.objects.with_owner_of(revision).filter(name=content.name)
-        if not namesakes.exclude(pk=skill.pk).exists():
-            raise
-        raise InvalidContent({"name": [f"Another skill is called “{content.name}” already."]}) from error
-    return skill
-
-
 def _close(revision: SkillRevision, state: RevisionState) -> None:
     revision.state = state
     revision.decided_at = timezone.now()
     revision.save(update_fields=["skill", "version", "state", "decided_at"])
-
-
-def record_decision(
-    revision: SkillRevision,
-    decision: Decision,
-    decided_by: User | None,
-    kind: str,
-    reason: str,
-) -> None:
-    """Write down who decided what; for the services of this package, in their transactions."""
-    ReviewDecision.objects.create(
-        organization=revision.organization,
-        revision=revision,
-        decision=decision,
-        decided_by=decided_by,
-        decided_by_name=decided_by.get_username() if decided_by else "",
-        decided_by_kind=kind,
-        reason=reason,
-    )
