@@ -21,8 +21,9 @@ from skills.admin.review import FIELD_LABELS
 from skills.content import Content
 from skills.models import RevisionState, Skill, SkillRevision
 from skills.review.diffs import field_diffs
-from skills.review.editing import edit_proposal, edit_skill, latest_of, merged
+from skills.review.editing import edit_proposal, edit_skill, latest_of
 from skills.review.errors import EditConflict, InvalidContent, ReasonRequired, ReviewError
+from skills.review.rebasing import merged
 
 EDIT_TEMPLATE = "admin/skills/edit.html"
 

@@ -7,7 +7,7 @@ from typing import Any
 from skills.admin.evidence import view_experience
 from skills.content import Content, next_patch
 from skills.models import RevisionState, SkillRevision
-from skills.review.bases import has_moved
+from skills.review.bases import has_moved, on_today
 from skills.review.diffs import changed_words, field_diffs
 from skills.review.risks import RISK_LABELS
 from skills.review.versions import FIRST_VERSION
@@ -26,7 +26,9 @@ FIELD_LABELS = {
 
 def review_context(revision: SkillRevision, before: Content | None) -> dict[str, Any]:
     """Return what the page of a revision shows."""
-    diffs = field_diffs(before, Content.of(revision))
+    moved = _moved(revision)
+    after = (on_today(skill=revision.skill, revision=revision) if moved else None) or Content.of(revision)
+    diffs = field_diffs(before, after)
     added, removed = changed_words(diffs)
     return {
         "revision": revision,
@@ -43,12 +45,13 @@ def review_context(revision: SkillRevision, before: Content | None) -> dict[str,
         "evidence": [view_experience(experience) for experience in evidence_of(revision=revision)],
         "decisions": revision.decisions.order_by("created_at", "id"),
         "successor": SkillRevision.objects.with_owner_of(revision).filter(supersedes=revision).first(),
-        "moved": _moved(revision),
+        "moved": moved,
+        "fits": after != Content.of(revision),
     }
 
 
 def _moved(revision: SkillRevision) -> bool:
-    """Whether the skill was published anew since the proposal was made, so that approval is refused."""
+    """Whether the skill was published anew since the proposal was made."""
     if revision.state != RevisionState.PROPOSED or revision.skill is None:
         return False
     return has_moved(skill=revision.skill, base=revision.base)

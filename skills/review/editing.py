@@ -6,8 +6,6 @@ both texts, so that nobody overwrites what they have not read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from django.contrib.auth.models import User
 from django.db import transaction
 
@@ -16,7 +14,7 @@ from mirix.tenants.owners import Owner
 from mirix.tenants.selectors import effective
 from skills.content import Content
 from skills.models import AuthorKind, RevisionAction, RevisionState, Skill, SkillRevision
-from skills.review.bases import has_moved
+from skills.review.bases import has_moved, on_today
 from skills.review.errors import AlreadyDecided, EditConflict, NothingToDo
 from skills.review.proposals import propose
 from skills.review.publishing import approve
@@ -79,24 +77,26 @@ def edit_proposal(
 ) -> SkillRevision:
     """Put `content` in the place of a proposal that waits, with its experiences; return the new revision.
 
-    It is published at once where the author decides and asks for it (`publish`), or as in `edit_skill`.
+    It is published at once where the author decides and asks for it (`publish`), or as in `edit_skill`. Where
+    the skill was published anew since, the text is brought onto that, unless it changes the same part.
 
     Raises `EditConflict` when somebody else put another in its place, or published it, `AlreadyDecided` when
-    it was rejected, `NothingToDo` when it says so already, and what `propose` and `approve` raise.
+    it was rejected, `NothingToDo` when it says so already, `ProposalConflict` when it does not fit what the
+    skill says today, and what `propose` and `approve` raise.
     """
-    if proposal.skill_id:
-        list(
-            Skill.objects.with_owner_of(proposal).select_for_update(no_key=True).filter(pk=proposal.skill_id)
-        )
+    skills = Skill.objects.with_owner_of(proposal).select_for_update(no_key=True)
+    skill = skills.filter(pk=proposal.skill_id).first() if proposal.skill_id else None
     revisions = SkillRevision.objects.with_owner_of(proposal).select_for_update(no_key=True, of=("self",))
     locked = revisions.get(pk=proposal.pk)
     _refuse_overtaken(locked)
     if content == Content.of(locked):
         raise NothingToDo("Nothing differs from what is proposed.")
+    fitting = on_today(skill=skill, revision=locked, content=content)
     revision = propose(
         owner=Owner(organization=locked.organization, end_user=locked.end_user),
-        content=content,
+        content=fitting or content,
         target_revision=locked,
+        on_new_base=fitting is not None,
         action=locked.action,
         author_kind=AuthorKind.HUMAN,
         author=author,
@@ -145,23 +145,3 @@ def _decided(
 
 def _publishes_by_itself(revision: SkillRevision) -> bool:
     return effective(revision.organization).review_policy == ReviewPolicy.AUTOMATIC
-
-
-@dataclass(frozen=True, kw_only=True)
-class Merge:
-    """Two texts that began with one: what each field becomes, and which fields both have changed."""
-
-    content: Content
-    both: frozenset[str]
-
-
-def merged(*, base: Content, theirs: Content, mine: Content) -> Merge:
-    """Take from each side the fields that it alone changed; where both did, keep mine and name the field."""
-    fields = {}
-    both = set()
-    for name, value in mine.as_fields().items():
-        before, other = getattr(base, name), getattr(theirs, name)
-        fields[name] = other if value == before else value
-        if value != before and other not in (before, value):
-            both.add(name)
-    return Merge(content=replace(mine, **fields), both=frozenset(both))

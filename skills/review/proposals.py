@@ -43,6 +43,7 @@ def propose(
     run: AutoDreamRun | None = None,
     author: User | None = None,
     source: dict[str, Any] | None = None,
+    on_new_base: bool = False,
 ) -> SkillRevision:
     """Write a proposal and mark its experiences as consumed; return the new revision.
 
@@ -50,14 +51,16 @@ def propose(
     to change an open one, name it as `target_revision`; the new revision then takes its place and carries
     on its experiences, so `content` must be an edit of the open text. `content.filter_tags` count only
     where no session supports the revision; else they are the pairs that all supporting sessions of the
-    skill share. `source` is what an import found, kept with the revision.
+    skill share. `source` is what an import found, kept with the revision. An open proposal that was made
+    before the skill's version of today is amended only where the caller says that `content` is an edit of
+    that version (`on_new_base`), as `skills.review.bases.on_today` returns it.
 
     Raises `InvalidContent` for content that could never be published and `ProposalConflict` when the
     target is no longer open or the skill has moved on, when a proposal that the caller did not name is
     open, when the name is taken, or when an experience is gone. Nothing is written then.
     """
     skill = _locked_skill(owner, skill or (target_revision.skill if target_revision else None))
-    replaced = _superseded(owner, skill, target_revision)
+    replaced = _superseded(owner, skill, target_revision, on_new_base=on_new_base)
     carried = list(replaced.experiences.all()) if replaced else []
     support = _consumed(owner, [*experiences, *carried])
     base = skill.current_revision if skill else None
@@ -110,7 +113,9 @@ def _locked_skill(owner: Owner, skill: Skill | None) -> Skill | None:
     return locked
 
 
-def _superseded(owner: Owner, skill: Skill | None, target: SkillRevision | None) -> SkillRevision | None:
+def _superseded(
+    owner: Owner, skill: Skill | None, target: SkillRevision | None, *, on_new_base: bool
+) -> SkillRevision | None:
     """Close the open proposal that the new one replaces; it must be the one that the caller read."""
     revisions = SkillRevision.objects.for_owner(owner).select_for_update(no_key=True, of=("self",))
     if skill is not None:
@@ -123,7 +128,7 @@ def _superseded(owner: Owner, skill: Skill | None, target: SkillRevision | None)
         raise ProposalConflict(f"The proposal {target.pk} is no longer open.")
     if target is None and found is not None:
         raise ProposalConflict(f"The proposal {found.pk} for “{found.name}” is open; amend that one.")
-    if found is not None and skill is not None and has_moved(skill=skill, base=found.base):
+    if found and skill and not on_new_base and has_moved(skill=skill, base=found.base):
         raise ProposalConflict(f"The proposal {found.pk} was made before version {skill.version}.")
     if found is not None:
         found.state = RevisionState.SUPERSEDED

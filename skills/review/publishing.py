@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from mirix.tenants.owners import Owner
 from skills.content import Content
 from skills.models import (
     AuthorKind,
@@ -16,7 +19,7 @@ from skills.models import (
     SkillExperience,
     SkillRevision,
 )
-from skills.review.bases import has_moved
+from skills.review.bases import has_moved, on_today
 from skills.review.errors import (
     AlreadyDecided,
     BaseConflict,
@@ -24,6 +27,8 @@ from skills.review.errors import (
     ReasonRequired,
     UnverifiedSupport,
 )
+from skills.review.proposals import propose
+from skills.review.rebasing import rebased
 from skills.review.support import stands_on_nothing_verified
 from skills.review.validation import content_errors
 from skills.review.versions import record_decision, write_skill
@@ -40,18 +45,22 @@ def approve(
 ) -> Skill:
     """Publish a proposal: write the skill, its version, the decision and the search index; return the skill.
 
-    A create publishes 0.1.0, everything else raises the patch. Approving what is approved already returns
-    the skill and writes nothing.
+    A create publishes 0.1.0, everything else raises the patch. Where the skill was published anew since the
+    proposal was made, a person's approval publishes its change to what the skill says today, as a revision
+    that supersedes the proposal. Approving what is approved already returns the skill and writes nothing.
 
     Raises `AlreadyDecided` when the revision was rejected or superseded, `BaseConflict` when the skill was
-    published anew since the proposal was made, `UnverifiedSupport` when no verified evidence stands behind
-    it, and `InvalidContent` when it breaks a rule or its name is taken.
+    published anew and the change touches what changed since, or nobody is there to have read it,
+    `UnverifiedSupport` when no verified evidence stands behind it, and `InvalidContent` when it breaks a rule
+    or its name is taken.
     """
     skill, locked = _lock(revision)
-    if locked.state == RevisionState.PUBLISHED and locked.skill is not None:
-        return locked.skill
+    published = locked if locked.state == RevisionState.PUBLISHED else _published_on_a_later_base(locked)
+    if published is not None and published.skill is not None:
+        return published.skill
     _refuse_decided(locked)
-    _refuse_moved_base(locked, skill)
+    if has_moved(skill=skill, base=locked.base):
+        locked = _on_the_base_of_today(locked, skill, kind)
     _refuse_unverified(locked)
     content = Content.of(locked)
     if errors := content_errors(content):
@@ -75,7 +84,7 @@ def reject(
 ) -> SkillRevision:
     """Turn a proposal down and return it; its experiences stay consumed, so that it does not come back.
 
-    One that was made against a text that is gone could not have been approved: it lapses instead, as
+    One that does not fit what its skill says today could not have been approved: it lapses instead, as
     `superseded`, and what supports nothing else is pending again, for the next run to look at.
 
     Rejecting what is rejected already writes nothing. Raises `ReasonRequired` for a blank reason and
@@ -87,7 +96,7 @@ def reject(
     if locked.state == RevisionState.REJECTED:
         return locked
     _refuse_decided(locked)
-    if has_moved(skill=skill, base=locked.base):
+    if on_today(skill=skill, revision=locked) is None:
         _let_lapse(locked)
     else:
         _close(locked, RevisionState.REJECTED)
@@ -156,12 +165,46 @@ def _refuse_decided(revision: SkillRevision) -> None:
             raise AlreadyDecided(f"{revision.pk} was {revision.state}{day}.")
 
 
-def _refuse_moved_base(revision: SkillRevision, skill: Skill | None) -> None:
-    if not has_moved(skill=skill, base=revision.base):
-        return
+def _on_the_base_of_today(revision: SkillRevision, skill: Skill | None, kind: str) -> SkillRevision:
+    """Propose a change anew, to what its skill says today; what the change rests on stays with it."""
+    content = on_today(skill=skill, revision=revision)
+    if content is not None and kind == AuthorKind.HUMAN:
+        return propose(
+            owner=Owner(organization=revision.organization, end_user=revision.end_user),
+            content=content,
+            skill=skill,
+            target_revision=revision,
+            action=revision.action,
+            author_kind=revision.author_kind,
+            experiences=[],
+            rationale=revision.rationale,
+            run=revision.run,
+            author=revision.author,
+            source=revision.source,
+            on_new_base=True,
+        )
     base = f"version {revision.base.version}" if revision.base else "no published version"
     now = f"is at {skill.version}" if skill else "does not exist"
     raise BaseConflict(f"{revision.pk} was made against {base} of “{revision.name}”, which {now} by now.")
+
+
+def _published_on_a_later_base(revision: SkillRevision) -> SkillRevision | None:
+    """Return the version that says what a superseded proposal wanted, brought onto a later base."""
+    if revision.state != RevisionState.SUPERSEDED or revision.base is None:
+        return None
+    successors = SkillRevision.objects.with_owner_of(revision).filter(
+        supersedes=revision, state=RevisionState.PUBLISHED
+    )
+    found = successors.exclude(base__content_hash=revision.base.content_hash).first()
+    if found is None or found.base is None:
+        return None
+    base, theirs = Content.of(revision.base), Content.of(found.base)
+    wanted = rebased(base=base, theirs=theirs, mine=Content.of(revision))
+    return found if wanted and _untagged(wanted) == _untagged(Content.of(found)) else None
+
+
+def _untagged(content: Content) -> Content:
+    return replace(content, filter_tags={})
 
 
 def _refuse_unverified(revision: SkillRevision) -> None:

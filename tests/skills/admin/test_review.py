@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import connection
@@ -10,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from skills.models import ReviewDecision, Skill, SkillRevision
+from skills.review.history import rollback
 from skills.review.publishing import approve, reject
 from tests.factories import (
     make_content,
@@ -345,3 +348,24 @@ def test_the_home_page_counts_no_further_than_it_tells(owner, reviewer, monkeypa
 
 def test_a_fresh_home_page_says_what_to_do(reviewer):
     assert "Bring the first sessions" in reviewer.get("/admin/").content.decode()
+
+
+def test_a_proposal_that_fits_what_its_skill_says_by_now_shows_what_approving_makes_of_that(owner, reviewer):
+    text = make_content(name="pay", instructions="1. Ask.\n2. Charge it.\n3. Say thanks.\n")
+    skill = approve(revision=make_proposal(owner, text))
+    newer = replace(text, instructions="1. Ask twice.\n2. Charge it.\n3. Say thanks.\n")
+    skill = approve(revision=make_proposal(owner, newer, skill))
+    late = replace(newer, instructions="1. Ask twice.\n2. Charge it.\n3. Say goodbye.\n")
+    proposal = make_proposal(owner, late, skill)
+    rollback(skill=skill, to=skill.revisions.get(version="0.1.0"), reason="No.")
+
+    shown = reviewer.get(page(proposal)).content.decode()
+    assert "what approving it makes of 0.1.2" in shown
+    assert "Say <del>thanks</del><ins>goodbye</ins>." in shown
+    assert "twice" not in shown
+
+    said = reviewer.post(approve_url(proposal), follow=True).content.decode()
+    assert "Published" in said
+    skill.refresh_from_db()
+    assert (skill.version, skill.instructions) == ("0.1.3", "1. Ask.\n2. Charge it.\n3. Say goodbye.\n")
+    assert "what was published as 0.1.3" in reviewer.get(page(proposal)).content.decode()

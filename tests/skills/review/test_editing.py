@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from mirix.tenants.models import OrganizationSettings
 from skills.content import Content
 from skills.models import ReviewDecision, Skill, SkillRevision
-from skills.review.editing import edit_proposal, edit_skill, merged
+from skills.review.editing import edit_proposal, edit_skill
 from skills.review.errors import AlreadyDecided, EditConflict, InvalidContent, NothingToDo, ProposalConflict
 from skills.review.history import archive, rollback
 from skills.review.publishing import approve, reject
@@ -230,18 +230,6 @@ def test_a_rejected_proposal_is_not_edited(owner, rita):
         edit_proposal(
             proposal=proposal, content=edited(instructions="1. Mine."), author=rita, may_decide=True
         )
-
-
-def test_merging_takes_what_one_side_alone_changed():
-    theirs = edited(description="Theirs.", instructions="1. Theirs.", triggers=["both"])
-    mine = edited(instructions="1. Mine.", triggers=["both"], examples=[{"input": 1}])
-
-    merge = merged(base=TEXT, theirs=theirs, mine=mine)
-
-    assert merge.content == edited(
-        description="Theirs.", instructions="1. Mine.", triggers=["both"], examples=[{"input": 1}]
-    )
-    assert merge.both == {"instructions"}
 
 
 @pytest.mark.django_db(transaction=True)
