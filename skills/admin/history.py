@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -107,7 +108,7 @@ class HistoryAdmin(WritingAdmin):
         return self._act(
             request,
             skill,
-            lambda reason, user: rollback(skill=skill, to=target, decided_by=user, reason=reason),
+            lambda seen, reason, user: rollback(skill=seen, to=target, decided_by=user, reason=reason),
             title=f"Roll back to {target.version}",
             text=f"What version {target.version} said becomes a new version; {skill.version} stays in the "
             "history. This is what changes:",
@@ -126,7 +127,7 @@ class HistoryAdmin(WritingAdmin):
             return self._act(
                 request,
                 skill,
-                lambda reason, user: move(skill=skill, act=act, decided_by=user, reason=reason),
+                lambda seen, reason, user: move(skill=seen, act=act, decided_by=user, reason=reason),
                 title=act.capitalize(),
                 text=SAID[act],
                 done=f"{skill.name} is {DONE[act]}.",
@@ -145,20 +146,20 @@ class HistoryAdmin(WritingAdmin):
     def _act(
         self, request: HttpRequest, skill: Skill, act: Any, *, title: str, text: str, done: str, **extra: Any
     ) -> HttpResponse:
-        """Show the form that asks why; on POST do it, where the skill is still what the page showed."""
+        """Show the form that asks why; on POST do it, to the skill as the page showed it."""
         shown = skill.current_revision_id or ""
 
         def save(form: ReasonForm) -> HttpResponse:
             seen = form.cleaned_data["seen"]
             try:
-                if seen != shown:
+                if shown and not seen:
                     raise BaseConflict(
-                        f"“{skill.name}” is at version {skill.version} by now; look at it again."
-                        if seen
-                        else f"This form does not say which version of “{skill.name}” it showed; look again."
+                        f"This form does not say which version of “{skill.name}” it showed; look again."
                     )
+                as_seen = copy(skill)
+                as_seen.current_revision_id = seen or None
                 with transaction.atomic():
-                    act(form.cleaned_data["reason"], user_of(request))
+                    act(as_seen, form.cleaned_data["reason"], user_of(request))
                     self.log_change(request, skill, title)
             except ReviewError as error:
                 raise as_validation_error(error) from error

@@ -6,8 +6,11 @@ both texts, so that nobody overwrites what they have not read.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import F, Q, QuerySet
 
 from mirix.tenants.models import ReviewPolicy
 from mirix.tenants.owners import Owner
@@ -36,13 +39,16 @@ def edit_skill(
     """Propose `content` as the skill's next version, and publish it where `author` decides; return it.
 
     `base` is the revision that the author began with. Of an author who does not decide it waits for somebody
-    who does, unless the organization publishes what carries no risk flag by itself.
+    who does, unless the organization publishes what carries no risk flag by itself. Sent again by the same
+    author, it returns what it made the first time.
 
     Raises `EditConflict` when the skill says something else by now, `NothingToDo` when it says so already,
     `ProposalConflict` when a proposal for it waits, which is to be edited then, and what `propose` and
     `approve` raise. Nothing is written then.
     """
     locked = Skill.objects.with_owner_of(skill).select_for_update(no_key=True).get(pk=skill.pk)
+    if done := _written_before(locked.revisions.filter(base=base), content, author):
+        return done
     current = locked.current_revision
     if current is not None and has_moved(skill=locked, base=base):
         raise EditConflict(
@@ -78,7 +84,8 @@ def edit_proposal(
     """Put `content` in the place of a proposal that waits, with its experiences; return the new revision.
 
     It is published at once where the author decides and asks for it (`publish`), or as in `edit_skill`. Where
-    the skill was published anew since, the text is brought onto that, unless it changes the same part.
+    the skill was published anew since, the text is brought onto that, unless it changes the same part. Sent
+    again by the same author, it returns what it made the first time.
 
     Raises `EditConflict` when somebody else put another in its place, or published it, `AlreadyDecided` when
     it was rejected, `NothingToDo` when it says so already, `ProposalConflict` when it does not fit what the
@@ -88,6 +95,9 @@ def edit_proposal(
     skill = skills.filter(pk=proposal.skill_id).first() if proposal.skill_id else None
     revisions = SkillRevision.objects.with_owner_of(proposal).select_for_update(no_key=True, of=("self",))
     locked = revisions.get(pk=proposal.pk)
+    successors = SkillRevision.objects.with_owner_of(proposal).filter(supersedes=proposal)
+    if done := _written_before(successors, content, author):
+        return done
     _refuse_overtaken(locked)
     if content == Content.of(locked):
         raise NothingToDo("Nothing differs from what is proposed.")
@@ -104,6 +114,18 @@ def edit_proposal(
         rationale=reason or BY_HAND,
     )
     return _decided(revision, author, may_decide=may_decide, publish=publish, reason=reason)
+
+
+def _written_before(
+    revisions: QuerySet[SkillRevision], content: Content, author: User | None
+) -> SkillRevision | None:
+    """Return the one of these revisions that `author` wrote with this very text, where it stands."""
+    standing = revisions.filter(
+        Q(state=RevisionState.PROPOSED) | Q(pk=F("skill__current_revision")), author_kind=AuthorKind.HUMAN
+    )
+    mine = standing.filter(author=author).select_related("organization", "end_user", "skill")
+    written = replace(content, filter_tags={})
+    return next((row for row in mine if replace(Content.of(row), filter_tags={}) == written), None)
 
 
 def latest_of(revision: SkillRevision) -> SkillRevision:

@@ -2,7 +2,7 @@
 
 Each act is a revision that is published at once, with a version, a decision and a reason: nothing that was
 published is ever changed or lost, and an act is undone by the next one. The caller's `skill` says what they
-read: where it was published anew since, the act is refused.
+read: where it was published anew since, the act is refused, unless that was this same act, sent twice.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def rollback(
     """Publish the content of an earlier version anew, with the version raised; return the new revision.
 
     Whether the skill is found stays as it is. The experiences behind the earlier version stand behind the
-    new one.
+    new one. Sent again, it returns what it made the first time.
 
     Raises `ReasonRequired`; `BaseConflict` when the skill was published anew since it was read; `NothingToDo`
     when `to` never was a version of it or says what it says today; `UnverifiedSupport` when nothing verified
@@ -88,6 +88,9 @@ def rollback(
     """
     _require(reason, "a roll back")
     locked = _lock(skill)
+    if done := _done_before(skill, locked, RevisionAction.ROLLBACK, to.content_hash):
+        return done
+    _refuse_moved(skill, locked)
     target = SkillRevision.objects.with_owner_of(locked).filter(pk=to.pk, skill=locked).first()
     if target is None or target.state != RevisionState.PUBLISHED:
         raise NothingToDo(f"{to.pk} never was a version of “{locked.name}”.")
@@ -124,6 +127,8 @@ def release(*, skill: Skill, decided_by: User | None = None, reason: str) -> Ski
 def move(*, skill: Skill, act: str, decided_by: User | None = None, reason: str) -> SkillRevision:
     """Do one of `MOVES`: a revision with the same content under a new version; return it.
 
+    Sent again, it returns what it made the first time.
+
     Raises `ReasonRequired`, `BaseConflict` when the skill was published anew since it was read, `NothingToDo`
     when its status is none to begin with, and, where it comes back, `UnverifiedSupport` when nothing
     verified stands behind it any more.
@@ -131,6 +136,9 @@ def move(*, skill: Skill, act: str, decided_by: User | None = None, reason: str)
     chosen = MOVES[act]
     _require(reason, f"to {act}")
     locked = _lock(skill)
+    if done := _done_before(skill, locked, chosen.action):
+        return done
+    _refuse_moved(skill, locked)
     if locked.status not in chosen.before:
         raise NothingToDo(f"“{locked.name}” {chosen.refusal}.")
     current = locked.current_revision
@@ -154,12 +162,24 @@ def _require(reason: str, what: str) -> None:
 
 
 def _lock(skill: Skill) -> Skill:
-    """Lock the skill; it must be as the caller read it."""
-    skills = Skill.objects.with_owner_of(skill).select_for_update(no_key=True)
-    locked = skills.get(pk=skill.pk)
-    if locked.current_revision_id != skill.current_revision_id:
+    return Skill.objects.with_owner_of(skill).select_for_update(no_key=True).get(pk=skill.pk)
+
+
+def _refuse_moved(seen: Skill, locked: Skill) -> None:
+    """Raise `BaseConflict` where the skill is not as the caller read it."""
+    if locked.current_revision_id != seen.current_revision_id:
         raise BaseConflict(f"“{locked.name}” is at version {locked.version} by now; look at it again.")
-    return locked
+
+
+def _done_before(
+    seen: Skill, locked: Skill, action: RevisionAction, content_hash: str | None = None
+) -> SkillRevision | None:
+    """Return the skill's last revision where it is this very act on what the caller read."""
+    last = locked.current_revision
+    if last is None or last.base_id is None or last.base_id != seen.current_revision_id:
+        return None
+    is_same = last.action == action and content_hash in (None, last.content_hash)
+    return last if is_same else None
 
 
 def _verified(revision: SkillRevision, name: str) -> Collection[SkillExperience]:

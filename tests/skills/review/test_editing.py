@@ -127,6 +127,39 @@ def test_the_second_of_two_editors_gets_both_texts(skill, rita):
     assert (now(skill).instructions, SkillRevision.objects.count()) == ("1. Theirs.", 2)
 
 
+@pytest.mark.parametrize("may_decide", [True, False])
+def test_the_same_edit_sent_twice_is_written_once(owner, skill, rita, may_decide):
+    text = edited(instructions="1. Mine.")
+    sent = {"skill": skill, "base": skill.current_revision, "content": text, "may_decide": may_decide}
+    first = edit_skill(author=rita, **sent)
+
+    assert edit_skill(author=rita, **sent) == first
+    assert SkillRevision.objects.count() == 2
+    sam = User.objects.create_user("sam")
+    with pytest.raises(EditConflict if may_decide else ProposalConflict):
+        edit_skill(author=sam, **sent)
+
+
+@pytest.mark.parametrize("publish", [True, False])
+def test_the_same_edit_of_a_proposal_sent_twice_is_written_once(owner, rita, publish):
+    proposal = make_proposal(owner, TEXT)
+    sent = {"content": edited(instructions="1. Mine."), "author": rita, "may_decide": True}
+    first = edit_proposal(proposal=proposal, publish=publish, **sent)
+
+    assert edit_proposal(proposal=proposal, publish=publish, **sent) == first
+    assert (SkillRevision.objects.count(), Skill.objects.count()) == (2, int(publish))
+
+
+def test_an_edit_that_was_rolled_back_may_be_made_again(skill, rita):
+    base, text = skill.current_revision, edited(instructions="1. Mine.")
+    first = edit_skill(skill=skill, base=base, content=text, author=rita, may_decide=True)
+    rollback(skill=now(skill), to=base, reason="No.")
+
+    again = edit_skill(skill=now(skill), base=base, content=text, author=rita, may_decide=True)
+
+    assert (first.version, again.version, now(skill).instructions) == ("0.1.1", "0.1.3", "1. Mine.")
+
+
 def test_what_leaves_the_text_as_it_was_is_no_conflict(skill, rita):
     base = skill.current_revision
     archive(skill=skill, reason="No.")

@@ -172,6 +172,35 @@ def test_a_skill_that_was_published_anew_since_it_was_read_is_left_alone(owner, 
     assert now(skill).version == "0.1.2"
 
 
+@pytest.mark.parametrize("act", ["archive", "quarantine", "rollback"])
+def test_the_same_act_sent_twice_is_done_once(skill, act):
+    seen, first = now(skill), version(skill, "0.1.0")
+
+    def do(reason: str) -> SkillRevision:
+        if act == "rollback":
+            return rollback(skill=seen, to=first, reason=reason)
+        return move(skill=seen, act=act, reason=reason)
+
+    done = do("No.")
+    before = list(SkillRevision.objects.order_by("pk").values())
+
+    assert do("No, really.") == done
+    assert list(SkillRevision.objects.order_by("pk").values()) == before
+    assert ReviewDecision.objects.get(revision=done).reason == "No."
+    with pytest.raises(BaseConflict):
+        move(skill=seen, act="archive" if act != "archive" else "quarantine", reason="No.")
+
+
+def test_the_same_act_on_what_came_after_it_is_another_one(skill):
+    seen = now(skill)
+    archive(skill=seen, reason="No.")
+    restore(skill=now(skill), reason="Yes.")
+
+    with pytest.raises(BaseConflict):
+        archive(skill=seen, reason="No.")
+    assert now(skill).status == "active"
+
+
 def test_an_archived_skill_is_found_by_nobody_until_it_is_restored(owner, skill, reviewer):
     assert found(owner) == [skill.pk]
 
