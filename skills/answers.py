@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from mirix.tenants.owners import Owner
+from mirix.tenants.usage import tokens_left
+from skills.distillation import has_model
 from skills.dream import Plan, tally_of
 from skills.models import AutoDreamRun, RunState
 from skills.selectors.runs import attempts_of, last_dream_at
@@ -17,7 +20,7 @@ def dream_answer(run: AutoDreamRun) -> dict[str, Any]:
     finished = run.state == RunState.FINISHED
     return _answer(
         success=run.state not in {RunState.FAILED, RunState.ABANDONED},
-        message=_message(run, counts) + _about_rest(run) + _about_model(run.parameters.get("model", "")),
+        message=_message(run, counts) + _about_rest(run) + _about_model(run.parameters),
         run_id=run.pk,
         state=run.state,
         dry_run=False,
@@ -30,17 +33,20 @@ def dry_run_answer(*, owner: Owner, plan: Plan, model: str = "") -> dict[str, An
     """Return the answer that says what a run would read, and that nothing was done."""
     message = (
         f"Nothing was done. A run would distil {_count(plan.sessions, 'session')} "
-        f"with {_count(plan.turns, 'turn')} and {plan.characters:,} characters."
+        f"with {_count(plan.turns, 'turn')} and {plan.characters:,} characters"
+        + (f", for about {plan.tokens:,} tokens." if plan.tokens else ".")
     )
+    if plan.tokens and (left := tokens_left(organization=owner.organization)) is not None:
+        message += f" Today {left:,} are left of the organization's budget."
     return _answer(
         success=True,
-        message=message + _about_model(model),
+        message=message + _about_model({"model": model}),
         run_id=None,
         state=None,
         dry_run=True,
         last_dream_at=last_dream_at(owner=owner),
         counts={},
-    ) | {"would_distil": {"sessions": plan.sessions, "turns": plan.turns, "characters": plan.characters}}
+    ) | {"would_distil": asdict(plan)}
 
 
 def session_results(run: AutoDreamRun) -> list[dict[str, Any]]:
@@ -119,8 +125,12 @@ def _about_rest(run: AutoDreamRun) -> str:
     return "".join(f" Deferred until {note['until']}: {note['reason']}" for note in resting)
 
 
-def _about_model(model: str) -> str:
-    return f" The model {model!r} was not used: this run distils by rules." if model else ""
+def _about_model(parameters: dict[str, Any]) -> str:
+    """Say so where the model that was asked for is of no use."""
+    model = parameters.get("model", "")
+    return (
+        "" if not model or has_model() else f" The model {model!r} was not used: this run distils by rules."
+    )
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -20,6 +21,10 @@ PATIENCE_SECONDS = 0.05
 
 class Stopped(Exception):
     """The run was asked to stop between two sessions; whoever claims it next goes on."""
+
+
+class Later(Exception):
+    """A session must wait until answers that are on their way have come."""
 
 
 class Slots:
@@ -57,16 +62,30 @@ class Asking:
         session_pks: Iterable[str],
         *,
         read: Callable[[str], Reading | None],
+        heard: Callable[[Reading, Answer], None] = lambda reading, answer: None,
         should_stop: Callable[[], bool],
         tend: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take what to ask about; `tend` is called again and again while answers are waited for."""
+        """Take what to ask about.
+
+        `read` gives what to ask of a session, None where there is nothing to ask, and may raise `Later`.
+        `heard` is told of each answer before the next session is read. `tend` is called again and again while
+        answers are waited for.
+        """
         self._distiller = distiller
         self._waiting = deque(session_pks)
         self._read = read
+        self._heard = heard
         self._should_stop = should_stop
         self._tend = tend
         self._in_flight: dict[Future[Answer], Reading] = {}
+        self._come: deque[tuple[Reading, Answer]] = deque()
+
+    @property
+    def on_their_way(self) -> list[str]:
+        """The sessions that were asked about and whose answer was not yielded yet."""
+        readings = [*self._in_flight.values(), *(reading for reading, _ in self._come)]
+        return [reading.session.pk for reading in readings]
 
     def no_more(self) -> None:
         """Ask about no further session; the answers on their way still come."""
@@ -85,12 +104,16 @@ class Asking:
                 if not stopping:
                     self._ask_on(pool, patience=0 if self._in_flight else GLANCE_SECONDS)
                 done, _ = wait(self._in_flight, timeout=GLANCE_SECONDS, return_when=FIRST_COMPLETED)
-                come = [(self._in_flight.pop(future), future.result()) for future in done]
+                self._come.extend((self._in_flight.pop(future), future.result()) for future in done)
+                for reading, answer in self._come:
+                    self._heard(reading, answer)
                 # The next are asked while these are being stored, unless they say that there is no use in it.
                 stopping = stopping or self._should_stop()
-                if come and not stopping and not any(answer.is_endpoints_fault for _, answer in come):
+                is_useful = not any(answer.is_endpoints_fault for _, answer in self._come)
+                if self._come and not stopping and is_useful:
                     self._ask_on(pool, patience=PATIENCE_SECONDS)
-                yield from come
+                while self._come:
+                    yield self._come.popleft()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -100,7 +123,7 @@ class Asking:
             patience = 0
 
     def _ask_next(self, pool: ThreadPoolExecutor, *, patience: float) -> bool:
-        """Ask about the next session; false when there is no slot for it now."""
+        """Ask about the next session; false when there is no slot for it now, or it must wait."""
         # Answers that nobody looked at yet count too: they may say that there is no use in asking.
         if len(self._in_flight) >= settings.MIRIX_DISTILLER_MAX_CONCURRENCY:
             return False
@@ -109,7 +132,14 @@ class Asking:
         reading = None
         try:
             # Read as late as this, so that it has every turn that came until then.
-            reading = self._read(self._waiting.popleft())
+            reading = self._read(self._waiting[0])
+            # Whoever found that nothing more is to be asked has emptied it.
+            if self._waiting:
+                self._waiting.popleft()
+        except Later:
+            if not self._in_flight:  # it waits for those of other runs
+                time.sleep(GLANCE_SECONDS)
+            return False
         finally:
             if reading is None:
                 slots.give_back()

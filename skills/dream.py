@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, OperationalError
@@ -25,11 +23,12 @@ from conversations.retention import prune
 from conversations.sealing import seal_sessions
 from conversations.selectors import distillable, distillable_sessions, sealable
 from mirix.tenants.owners import Owner
-from skills.asking import Asking, Stopped
+from skills.asking import Stopped
 from skills.distillation import get_distiller
+from skills.distilling import Distilling
 from skills.evolution.curator import evolve
 from skills.heartbeat import Heartbeat
-from skills.lessons import SessionOutcome, read, record
+from skills.lessons import SessionOutcome
 from skills.models import (
     AutoDreamRun,
     DistillationAttempt,
@@ -39,7 +38,6 @@ from skills.models import (
     SkillRevision,
     Verdict,
 )
-from skills.resting import rest_all, rest_of
 from skills.runs import LostRun, RunClaim
 
 logger = logging.getLogger(__name__)
@@ -68,10 +66,12 @@ class Plan:
     sessions: int
     turns: int
     characters: int
+    tokens: int = 0
+    """About how many it would take, prompts and answers; 0 where no model is asked."""
 
 
-def plan(*, owner: Owner, last_n_sessions: int = 0) -> Plan:
-    """Return what a run of `owner` would read; writes nothing.
+def plan(*, owner: Owner, last_n_sessions: int = 0, model: str = "") -> Plan:
+    """Return what a run of `owner` would read, by that model of the endpoint; writes and asks nothing.
 
     A run begins by sealing what is due, so sessions that are still open but complete count as well.
     """
@@ -83,12 +83,17 @@ def plan(*, owner: Owner, last_n_sessions: int = 0) -> Plan:
     )
     limit = last_n_sessions or DEFAULT_SESSIONS
     ids = list(sessions.order_by("first_turn_at", "pk").values_list("pk", flat=True)[:limit])
-    size = (
-        ConversationMessage.objects.for_owner(owner)
-        .filter(session__in=ids)
-        .aggregate(turns=Count("pk"), characters=Sum(Length("content")))
+    turns = ConversationMessage.objects.for_owner(owner).filter(session__in=ids)
+    sizes = list(
+        turns.order_by().values("session").annotate(turns=Count("pk"), characters=Sum(Length("content")))
     )
-    return Plan(sessions=len(ids), turns=size["turns"], characters=size["characters"] or 0)
+    distiller = get_distiller(model)
+    return Plan(
+        sessions=len(ids),
+        turns=sum(size["turns"] for size in sizes),
+        characters=sum(size["characters"] for size in sizes),
+        tokens=sum(distiller.estimate(characters=size["characters"]) for size in sizes),
+    )
 
 
 def dream(
@@ -188,28 +193,13 @@ def _distil_sealed(
         for session in distillable_sessions(owner=claim.owner, limit=max(0, limit), now=timezone.now())
     ]
     watcher.planned(len(chosen))
-    distiller = get_distiller(run.parameters.get("model", ""))
-    asking = Asking(
-        distiller,
-        chosen,
-        read=partial(read, claim.owner, looking_around=distiller.asks_model),
+    Distilling(
+        claim=claim,
+        distiller=get_distiller(run.parameters.get("model", "")),
+        tell=watcher.distilled,
         tend=heartbeat.tend,
         should_stop=should_stop,
-    )
-    resting = False
-    with closing(asking.answers()) as answers:
-        for reading, answer in answers:
-            outcome = record(claim=claim, distiller=distiller, reading=reading, answer=answer)
-            if outcome is not None:
-                watcher.distilled(outcome)
-            if answer.is_endpoints_fault and not resting:
-                asking.no_more()
-                rest_all(
-                    claim=claim,
-                    until=timezone.now() + rest_of(answer.reply),
-                    reason=f"The model's endpoint cannot be asked now. {answer.reply.error}",
-                )
-                resting = True
+    ).distil(chosen)
 
 
 def _end_as_failed(claim: RunClaim, error: BaseException) -> None:

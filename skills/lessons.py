@@ -55,6 +55,11 @@ class Reading:
     """The client id of each turn, by its sequence number."""
     surroundings: Surroundings = ALONE
 
+    @property
+    def characters(self) -> int:
+        """How much was said in them."""
+        return sum(len(turn.content) for turn in self.turns)
+
     def client_of(self, seq: int | None) -> str:
         """Return the client of a turn; a lesson without a turn counts as the last turn's client's."""
         last = self.clients[self.last_seq]
@@ -98,29 +103,31 @@ class SessionOutcome:
     tokens: int = 0
 
 
-def read(owner: Owner, session_pk: str, *, looking_around: bool = False) -> Reading | None:
+def read(owner: Owner, session_pk: str) -> Reading | None:
     """Return what there is to learn from a sealed session; None when it is not sealed any more.
 
-    Also None for one that was erased since it was chosen. `looking_around` gathers its surroundings as well.
-    Not within a transaction.
+    Also None for one that was erased since it was chosen.
     """
     session = Session.objects.for_owner(owner).filter(pk=session_pk, state=SessionState.SEALED).first()
     if session is None:
         return None
     rows = list(ConversationMessage.objects.filter(session=session).order_by("seq"))
-    turns = [TranscriptTurn(**{name: getattr(row, name) for name in TURN_FIELDS}) for row in rows]
-    first_seq = session.distilled_through + 1
     return Reading(
         session=session,
-        turns=turns,
-        first_seq=first_seq,
+        turns=[TranscriptTurn(**{name: getattr(row, name) for name in TURN_FIELDS}) for row in rows],
+        first_seq=session.distilled_through + 1,
         # Turns that arrive from here on have a higher number, and stay to be learned from.
         last_seq=rows[-1].seq if rows else session.last_seq,
         clients={row.seq: row.client_id for row in rows},
-        surroundings=surroundings_of(owner=owner, session=session, turns=turns, first_seq=first_seq)
-        if looking_around
-        else ALONE,
     )
+
+
+def look_around(owner: Owner, reading: Reading) -> Reading:
+    """Return a reading with the surroundings of its session. Not within a transaction."""
+    around = surroundings_of(
+        owner=owner, session=reading.session, turns=reading.turns, first_seq=reading.first_seq
+    )
+    return replace(reading, surroundings=around)
 
 
 def ask(distiller: Distiller, reading: Reading) -> Answer:

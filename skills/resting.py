@@ -7,10 +7,11 @@ trying again, and the run's notes say why.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from conversations.models import Session, SessionState
@@ -57,14 +58,25 @@ def retry_failed(*, owner: Owner) -> int:
     )
 
 
-@transaction.atomic
-def rest_all(*, claim: RunClaim, until: datetime, reason: str) -> int:
+def rest_all(*, claim: RunClaim, until: datetime, reason: str, besides: Collection[str] = ()) -> int:
     """Let every session that waits for the owner's next run rest until then; return how many.
 
-    The sessions and the run's notes say why. Raises `LostRun`.
+    `besides` are those on their way to the distiller. The sessions and the run's notes say why. Raises
+    `LostRun`.
     """
+    waiting = distillable(now=timezone.now()).for_owner(claim.owner).exclude(pk__in=besides)
+    return _rest(claim, waiting, until, reason)
+
+
+def rest(*, claim: RunClaim, session_pk: str, until: datetime, reason: str) -> int:
+    """Let one session rest until then, as `rest_all` does; return 1, or 0 where it waits no more."""
+    waiting = distillable(now=timezone.now()).for_owner(claim.owner).filter(pk=session_pk)
+    return _rest(claim, waiting, until, reason)
+
+
+@transaction.atomic
+def _rest(claim: RunClaim, waiting: QuerySet[Session], until: datetime, reason: str) -> int:
     run = claim.hold()
-    waiting = distillable(now=timezone.now()).for_owner(claim.owner)
     locked = waiting.select_for_update(no_key=True, of=("self",)).order_by("pk").values_list("pk", flat=True)
     resting = Session.objects.filter(pk__in=list(locked)).update(
         next_attempt_at=until, last_error=clean_text(reason)

@@ -66,7 +66,8 @@ class DreamRequest(StrictBody):
         default="",
         allow_blank=True,
         allow_null=True,
-        help_text="Accepted; not used while sessions are distilled by rules, and the message says so.",
+        help_text="Another model of the same endpoint. Where sessions are distilled by rules it is not used, "
+        "and the message says so.",
     )
 
     start_date = IgnoredField()
@@ -108,6 +109,7 @@ class _WouldDistil(serializers.Serializer):
     sessions = serializers.IntegerField()
     turns = serializers.IntegerField()
     characters = serializers.IntegerField()
+    tokens = serializers.IntegerField(help_text="About how many, prompts and answers; 0 without a model.")
 
 
 class DreamAnswer(serializers.Serializer):
@@ -166,8 +168,9 @@ class DreamView(APIView):
         asked = {name: value for name in ("last_n_sessions", "model") if (value := body.validated_data[name])}
         parameters = {"last_n_sessions": DEFAULT_SESSIONS} | asked
         if body.validated_data["dry_run"]:
-            planned = plan(owner=owner, last_n_sessions=parameters["last_n_sessions"])
-            return Response(dry_run_answer(owner=owner, plan=planned, model=asked.get("model", "")))
+            model = asked.get("model", "")
+            planned = plan(owner=owner, last_n_sessions=parameters["last_n_sessions"], model=model)
+            return Response(dry_run_answer(owner=owner, plan=planned, model=model))
         run = request_run(owner=owner, trigger=RunTrigger.API, parameters=parameters)
         if not asked.items() <= run.parameters.items():
             raise Conflict(

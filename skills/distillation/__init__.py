@@ -11,6 +11,11 @@ from skills.distillation.offline import OfflineDistiller
 from skills.distillation.types import Distiller
 
 
+def has_model() -> bool:
+    """Return whether sessions are distilled by a model, as the settings stand."""
+    return bool(settings.MIRIX_DISTILLER != "offline" and settings.MIRIX_LLM_MODEL)
+
+
 def get_distiller(model: str = "") -> Distiller:
     """Return the distiller that `MIRIX_DISTILLER` asks for; `model` is another one of the same endpoint.
 

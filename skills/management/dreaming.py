@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 from types import TracebackType
 from typing import Any
 
@@ -14,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mirix.commands import whole
 from mirix.tenants.commands import OwnerCommand
 from mirix.tenants.owners import Owner
-from mirix.text import visible_line
+from mirix.text import clean_text, visible_line
 from skills.answers import dream_answer, dry_run_answer, session_results
 from skills.distillation import get_distiller
 from skills.dream import DEFAULT_SESSIONS, MAX_SESSIONS, Watcher, dream, plan
@@ -27,6 +28,7 @@ from skills.runs import LostRun, OwnerBusy, claim_when_free
 INTERRUPTED_STATUS = 130
 DEFAULT_WAIT_SECONDS = 600
 MAX_WAIT_SECONDS = 999_999
+MAX_MODEL_CHARS = 128
 WORDS = {"empty": "nothing worth keeping", "retry": "to be tried again", "dead": "given up"}
 
 
@@ -58,14 +60,23 @@ class DreamCommand(OwnerCommand):
             metavar="SECONDS",
             help=f"wait that long for a run that is going on (default: {DEFAULT_WAIT_SECONDS}); 0 refuses",
         )
-        parser.add_argument("--model", default="", help="accepted; the rules that distil need none")
+        parser.add_argument(
+            "--model",
+            type=_model,
+            default="",
+            metavar="NAME",
+            help="another model of the same endpoint; of no use where sessions are distilled by rules",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run, and say what came of it."""
         owner = self.owner(options)
         last_n_sessions = options["last_n_sessions"] or DEFAULT_SESSIONS
         if options["dry_run"]:
-            planned = plan(owner=owner, last_n_sessions=last_n_sessions)
+            try:
+                planned = plan(owner=owner, last_n_sessions=last_n_sessions, model=options["model"])
+            except ImproperlyConfigured as error:
+                raise CommandError(str(error)) from error
             answer = dry_run_answer(owner=owner, plan=planned, model=options["model"])
             self.answer(answer, answer["message"])
             return
@@ -153,6 +164,13 @@ class ProgressBar(Watcher):
     def evolving(self) -> None:
         """Show the second part."""
         self._progress.update(self._task, description="Evolving skills")
+
+
+def _model(text: str) -> str:
+    """Return the name of a model as an argument gives it."""
+    if len(text) > MAX_MODEL_CHARS:
+        raise ArgumentTypeError(f"a model's name has at most {MAX_MODEL_CHARS} characters")
+    return clean_text(text).strip()
 
 
 def _line(result: dict[str, Any]) -> str:

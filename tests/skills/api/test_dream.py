@@ -217,7 +217,7 @@ class TestDryRun:
         assert body["message"] == (
             "Nothing was done. A run would distil 1 session with 2 turns and 6 characters."
         )
-        assert body["would_distil"] == {"sessions": 1, "turns": 2, "characters": 6}
+        assert body["would_distil"] == {"sessions": 1, "turns": 2, "characters": 6, "tokens": 0}
         assert (body["success"], body["dry_run"], body["run_id"], body["state"]) == (True, True, None, None)
         assert body["processed"]["procedural"]["total"] == 0
         assert body["last_dream_at"] == last.finished_at.isoformat().replace("+00:00", "Z")
@@ -260,7 +260,7 @@ class TestWho:
         make_session(owner, [{"role": "user", "content": "secret"}])
 
         body = post(stranger_api, body={"dry_run": True}).json()
-        assert body["would_distil"] == {"sessions": 0, "turns": 0, "characters": 0}
+        assert body["would_distil"] == {"sessions": 0, "turns": 0, "characters": 0, "tokens": 0}
         post(stranger_api)
         assert AutoDreamRun.objects.get().organization == stranger.organization
 

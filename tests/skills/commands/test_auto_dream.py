@@ -7,14 +7,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
 from conversations.models import Session
+from mirix.tenants.models import OrganizationSettings
 from skills import dream as dreaming
 from skills import runs
+from skills.distillation import get_distiller
 from skills.evolution.types import EvolutionReport
 from skills.management import dreaming as door
 from skills.models import AutoDreamRun, SkillExperience
@@ -135,9 +138,43 @@ def test_a_dry_run_leaves_no_trace(capsys, owner, evolutions):
         "sessions": 1,
         "turns": 1,
         "characters": 4,
+        "tokens": 0,
     }
     assert list(Session.objects.values()) == before
     assert AutoDreamRun.objects.count() == SkillExperience.objects.count() == len(evolutions) == 0
+
+
+def test_with_a_model_a_dry_run_tells_tokens_and_asks_nobody(capsys, owner, chat_server, monkeypatch):
+    monkeypatch.setattr(dreaming, "get_distiller", get_distiller)
+    OrganizationSettings.objects.create(organization=owner.organization, daily_token_budget=12_345)
+    sealed(owner, "x" * 4_000, "s-1")
+    sealed(owner, "x" * 200_000, "s-2")
+    before = rows()
+    answer = json.loads(run(capsys, owner, "--dry-run", "--json", "--model", "larger"))
+    estimate = get_distiller().estimate
+    tokens = estimate(characters=4_000) + estimate(characters=200_000)
+    assert answer["would_distil"] == {"sessions": 2, "turns": 2, "characters": 204_000, "tokens": tokens}
+    assert answer["message"] == (
+        "Nothing was done. A run would distil 2 sessions with 2 turns and 204,000 characters, "
+        f"for about {tokens:,} tokens. Today 12,345 are left of the organization's budget."
+    )
+    assert chat_server.calls == 0
+    assert rows() == before
+
+
+def rows() -> dict[str, list[Any]]:
+    """Everything that is stored."""
+    return {
+        model._meta.label: list(model._base_manager.order_by("pk").values())
+        for app in ("tenants", "conversations", "skills", "procrastinate")
+        for model in apps.get_app_config(app).get_models()
+    }
+
+
+def test_a_model_of_too_long_a_name_is_refused(capsys, owner):
+    with pytest.raises(CommandError, match="a model's name has at most 128 characters"):
+        run(capsys, owner, "--model", "x" * 129)
+    assert AutoDreamRun.objects.count() == 0
 
 
 def test_a_model_that_is_not_used_is_said_to_be(capsys, owner):

@@ -1,0 +1,85 @@
+"""The first half of a run: its sessions on their way to the distiller and back, within what may be spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import datetime
+
+from django.utils import timezone
+
+from mirix.tenants.usage import next_day
+from skills.asking import Asking
+from skills.distillation.types import Distiller
+from skills.lessons import Answer, Reading, SessionOutcome, look_around, read, record
+from skills.resting import rest, rest_all, rest_of
+from skills.runs import RunClaim
+from skills.spending import Spending
+
+
+class Distilling:
+    """Distils sessions for a run; what may not be asked now rests, and the run's notes say why."""
+
+    def __init__(
+        self,
+        *,
+        claim: RunClaim,
+        distiller: Distiller,
+        tell: Callable[[SessionOutcome], None],
+        should_stop: Callable[[], bool],
+        tend: Callable[[], None],
+    ) -> None:
+        self._claim = claim
+        self._distiller = distiller
+        self._tell = tell
+        self._should_stop = should_stop
+        self._tend = tend
+        self._spending = Spending(claim.owner.organization)
+        self._is_over = False
+
+    def distil(self, session_pks: Sequence[str]) -> None:
+        """Distil these sessions. Raises `LostRun`, and `Stopped` once all answers on their way are stored."""
+        self._asking = Asking(
+            self._distiller,
+            session_pks,
+            read=self._read,
+            heard=self._spending.spent,
+            should_stop=self._should_stop,
+            tend=self._tend,
+        )
+        with closing(self._spending), closing(self._asking.answers()) as answers:
+            for reading, answer in answers:
+                self._store(reading, answer)
+
+    def _read(self, session_pk: str) -> Reading | None:
+        """Return a session that may be asked about now; None where it is gone, or rests."""
+        reading = read(self._claim.owner, session_pk)
+        if reading is None:
+            return None
+        tokens = self._distiller.estimate(characters=reading.characters)
+        refusal = self._spending.refusal(session_pk, tokens)
+        if refusal is None:
+            return look_around(self._claim.owner, reading) if self._distiller.asks_model else reading
+        if refusal.is_of_session:
+            rest(claim=self._claim, session_pk=session_pk, until=next_day(), reason=refusal.reason)
+        else:
+            self._no_more(until=next_day(), reason=refusal.reason)
+        return None
+
+    def _store(self, reading: Reading, answer: Answer) -> None:
+        outcome = record(claim=self._claim, distiller=self._distiller, reading=reading, answer=answer)
+        if outcome is not None:
+            self._tell(outcome)
+        if answer.is_endpoints_fault:
+            self._no_more(
+                until=timezone.now() + rest_of(answer.reply),
+                reason=f"The model's endpoint cannot be asked now. {answer.reply.error}",
+            )
+
+    def _no_more(self, *, until: datetime, reason: str) -> None:
+        """Ask about nothing more: all that wait rest, but for those that are on their way."""
+        if self._is_over:
+            return
+        self._is_over = True
+        self._asking.no_more()
+        rest_all(claim=self._claim, until=until, reason=reason, besides=self._asking.on_their_way)
