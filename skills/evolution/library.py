@@ -34,6 +34,8 @@ class Entry:
 
     view: SkillView
     prints: tuple[Fingerprint, ...]
+    revision_id: str | None
+    """The revision that says what the view does: the open proposal, or the published one."""
 
     @property
     def key(self) -> str:
@@ -70,7 +72,7 @@ class Library:
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
-        self.entries = {entry.key: entry for entry in _entries(owner)}
+        self.entries = {entry.key: entry for entry in entries_of(owner)}
         self.rejected = list(_rejected(owner))
 
     def get(self, key: str) -> SkillView | None:
@@ -132,7 +134,7 @@ class Library:
             if entry.key != except_key
             for print_ in entry.prints
         )
-        key = nearest(content, others)
+        key = nearest(Fingerprint.of(content), others)
         return self.get(key) if key else None
 
     def rejected_like(self, before: SkillView | None, after: Content) -> list[Rejected]:
@@ -150,7 +152,8 @@ class Library:
         ]
 
 
-def _entries(owner: Owner) -> list[Entry]:
+def entries_of(owner: Owner) -> list[Entry]:
+    """Return the owner's skills of every status and pending new skills, the oldest first."""
     proposals = {
         revision.skill_id or revision.pk: revision
         for revision in SkillRevision.objects.for_owner(owner).filter(state=RevisionState.PROPOSED)
@@ -166,11 +169,13 @@ def _entries(owner: Owner) -> list[Entry]:
             content=content,
         )
         texts = [published] if content == published else [published, content]
-        found.append(Entry(view=view, prints=tuple(Fingerprint.of(text) for text in texts)))
+        current = proposal.pk if proposal else skill.current_revision_id
+        prints = tuple(Fingerprint.of(text) for text in texts)
+        found.append(Entry(view=view, prints=prints, revision_id=current))
     for revision in sorted(proposals.values(), key=lambda revision: (revision.created_at, revision.pk)):
         content = Content.of(revision)
         view = SkillView(skill_id=None, revision_id=revision.pk, status="proposed", content=content)
-        found.append(Entry(view=view, prints=(Fingerprint.of(content),)))
+        found.append(Entry(view=view, prints=(Fingerprint.of(content),), revision_id=revision.pk))
     return found
 
 

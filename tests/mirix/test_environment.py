@@ -93,6 +93,7 @@ def test_an_empty_one_is_the_default(monkeypatch, name, tmp_path: Path):
         ("MIRIX_PORT", "80", "MIRIX_PORT", 80),
         ("SKILL_EDIT_BUDGET_MAX", "0", "MIRIX_SKILL_EDIT_BUDGET_MAX", 0),
         ("MIRIX_SKILL_EDIT_MAJOR_RATIO", "1", "MIRIX_SKILL_EDIT_MAJOR_RATIO", 1.0),
+        ("MIRIX_SKILL_NEAR_COSINE", "0.96", "MIRIX_SKILL_NEAR_COSINE", 0.96),
         ("MIRIX_DEBUG", "ON", "DEBUG", True),
         ("MIRIX_REDACT_ON_INTAKE", "no", "MIRIX_REDACT_ON_INTAKE", False),
         ("MIRIX_ALLOWED_HOSTS", "a.example, b.example,", "ALLOWED_HOSTS", ["a.example", "b.example"]),

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skills.content import Content
-from skills.evolution.near import NEAR_JACCARD, Fingerprint, jaccard, nearest, shingles, slug_stem
+from skills.evolution.near import (
+    NEAR_COSINE,
+    NEAR_JACCARD,
+    Fingerprint,
+    Nearness,
+    jaccard,
+    named_after,
+    nearest,
+    pairs_by_text,
+    shingles,
+    slug_stem,
+)
 
 
 def content(name: str, description: str = "", instructions: str = "") -> Content:
@@ -90,13 +105,84 @@ def test_nearest_takes_the_most_similar_and_the_first_of_equals():
         ("same name", Fingerprint.of(content("a-one-2"))),
         ("same name again", Fingerprint.of(content("a-one-3"))),
     ]
-    assert nearest(wanted, others) == "same name"
-    assert nearest(wanted, others[:2]) == "close"
-    assert nearest(wanted, others[:1]) is None
-    assert nearest(wanted, []) is None
+    assert nearest(Fingerprint.of(wanted), others) == "same name"
+    assert nearest(Fingerprint.of(wanted), others[:2]) == "close"
+    assert nearest(Fingerprint.of(wanted), others[:1]) is None
+    assert nearest(Fingerprint.of(wanted), []) is None
+
+
+def at(name: str, degrees: float, **fields) -> Fingerprint:
+    """A text whose name and description lie at an angle."""
+    vector = (math.cos(math.radians(degrees)), math.sin(math.radians(degrees)))
+    return Fingerprint.of(replace(content(name), **fields), vector)
+
+
+def test_border_of_similar_meanings():
+    border = math.degrees(math.acos(NEAR_COSINE))
+    near, far = border - 0.01, border + 0.01
+    assert at("refund-money", 0).nearness(at("return-payment", near)) == Nearness(
+        measure="meaning", score=pytest.approx(NEAR_COSINE, abs=1e-3)
+    )
+    assert at("refund-money", 0).nearness(at("return-payment", far)) is None
+    assert at("refund-money", 0).nearness(at("return-payment", far), cosine=0.9) is not None
+
+
+def test_meaning_needs_vectors_of_one_model():
+    unknown, other = Fingerprint.of(content("return-payment")), at("pay-back", 0)
+    assert at("refund-money", 0).nearness(unknown) is None
+    assert unknown.nearness(Fingerprint.of(content("pay-back"))) is None
+    assert other.nearness(replace(other, stem="x", shingles=frozenset(), vector=(1.0, 0.0, 0.0))) is None
+
+
+def test_two_that_are_named_after_tools_of_their_own_mean_different_things():
+    flights = at("update-flights", 0, description="When `update_flights` fails.")
+    bags = at("update-bags", 0, triggers=["update_bags"])
+    assert flights.nearness(bags) is None
+    assert flights.nearness(at("change-bookings", 0)) is not None
+    assert flights.nearness(at("update-flights-2", 90, triggers=["update_bags"])) is not None
+
+
+@pytest.mark.parametrize(
+    ("fields", "tool"),
+    [
+        ({"description": "Use when you call `get_user` with `name`."}, "get_user"),
+        ({"triggers": ["get_user"]}, "get_user"),
+        ({"triggers": ["getUser"]}, "getUser"),
+        ({"triggers": ["get user"]}, ""),
+        ({"description": "Use when `get_users` fails."}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_tool_that_a_skill_is_named_after(fields, tool):
+    assert named_after(replace(content("get-user"), **fields)) == tool
+
+
+def test_what_says_most_makes_the_nearest():
+    wanted = at("refund-order", 0, description="one two three four five six seven eight nine ten")
+    others = [
+        ("meaning", at("pay-back", 0)),
+        ("words", at("b-two", 90, description="one two three four five six seven eight nine ten")),
+        ("name", at("refunding-orders", 90)),
+    ]
+    assert nearest(wanted, others) == "name"
+    assert nearest(wanted, others[:2]) == "words"
+    assert nearest(wanted, others[:1]) == "meaning"
+    assert nearest(wanted, others[:1], cosine=1.1) is None
 
 
 texts = st.text(max_size=60)
+few_words = st.lists(st.sampled_from(["a", "b", "c"]), max_size=9).map(" ".join)
+
+
+@given(st.lists(st.builds(content, st.sampled_from(["x", "xs", "y-z", "w"]), few_words), max_size=8))
+def test_pairs_are_those_of_comparing_all_with_all(contents):
+    prints = [Fingerprint.of(item) for item in contents]
+    near = {
+        (one, other, prints[one].nearness(prints[other]))
+        for one, other in combinations(range(len(prints)), 2)
+        if prints[one].is_near(prints[other])
+    }
+    assert set(pairs_by_text(prints)) == near
 
 
 @given(texts, texts, texts, texts)
