@@ -198,6 +198,7 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("MIRIX_EMAIL_FROM", default="mirix@localhost")
 
 MIRIX_DISTILLER = env.choice("MIRIX_DISTILLER", "auto", ("auto", "llm", "offline"))
+MIRIX_PROPOSER = env.choice("MIRIX_PROPOSER", "auto", ("auto", "offline"))
 MIRIX_DISTILLER_MAX_CONCURRENCY = env.whole("MIRIX_DISTILLER_MAX_CONCURRENCY", default=4, low=1, high=100)
 MIRIX_DISTILLER_MAX_TRANSCRIPT_CHARS = env.whole(
     _either("DISTILLER_MAX_TRANSCRIPT_CHARS"), default=80_000, low=1_000, high=10_000_000

@@ -32,6 +32,7 @@ from skills.lessons import SessionOutcome
 from skills.models import (
     AutoDreamRun,
     DistillationAttempt,
+    ProposerCall,
     RevisionState,
     RunState,
     SkillExperience,
@@ -116,7 +117,7 @@ def dream(
             refused: list[dict[str, Any]] = []
             if evolving:
                 watcher.evolving()
-                report = evolve(owner=claim.owner, claim=claim)
+                report = evolve(owner=claim.owner, claim=claim, should_stop=should_stop)
                 refused = [asdict(refusal) for refusal in report.refused]
             notes = [*AutoDreamRun.objects.values_list("notes", flat=True).get(pk=claim.run_id), *refused]
             tally = tally_of(owner=claim.owner, run_id=claim.run_id)
@@ -172,11 +173,13 @@ def tally_of(*, owner: Owner, run_id: str) -> dict[str, Any]:
 
 
 def tokens_of(run_id: str) -> int:
-    """Return the tokens that a run's distillations used."""
-    used = DistillationAttempt.objects.filter(run=run_id).aggregate(
-        prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens")
-    )
-    return (used["prompt"] or 0) + (used["completion"] or 0)
+    """Return the tokens that a run used, to distil and to propose."""
+    used = 0
+    for asked in (DistillationAttempt, ProposerCall):
+        used += asked.objects.filter(run=run_id).aggregate(
+            tokens=Sum(F("prompt_tokens") + F("completion_tokens"), default=0)
+        )["tokens"]
+    return used
 
 
 def _distil_sealed(

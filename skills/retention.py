@@ -16,7 +16,14 @@ from conversations.models import ConversationMessage, Session
 from conversations.pruning import error_without_details
 from conversations.retention import Interest, Scope, register_interest, register_step, row_step
 from mirix.tenants.querysets import OwnedQuerySet
-from skills.models import DistillationAttempt, RevisionState, SearchEvent, SkillExperience, Verdict
+from skills.models import (
+    DistillationAttempt,
+    ProposerCall,
+    RevisionState,
+    SearchEvent,
+    SkillExperience,
+    Verdict,
+)
 
 DROPPED = "the details were dropped after their time"
 
@@ -84,6 +91,16 @@ def _forget_last_errors(sessions: Collection[str], before: datetime) -> None:
     Session.objects.filter(pk__in=pks).update(last_error=error_without_details("last_error", DROPPED))
 
 
+def _kept_answers(scope: Scope, before: datetime) -> OwnedQuerySet:
+    calls = scope.of(ProposerCall.objects.all())
+    return calls.filter(pruned_at__isnull=True, created_at__lt=before).exclude(raw_reply="", refused=[])
+
+
+def _drop_answers(pks: list[str], scope: Scope, _before: datetime) -> None:
+    """Drop what proposers answered."""
+    ProposerCall.objects.filter(pk__in=pks).update(raw_reply="", refused=[], pruned_at=scope.now)
+
+
 def _searches(scope: Scope, before: datetime) -> OwnedQuerySet:
     return scope.of(SearchEvent.objects.all()).filter(created_at__lt=before)
 
@@ -110,6 +127,16 @@ def register() -> None:
             limit="raw_retention_days",
             rows=_kept_texts,
             drop=_drop_texts,
+            no_key=True,
+        )
+    )
+    register_step(
+        row_step(
+            kind="proposer_replies",
+            what="raw replies of proposers",
+            limit="raw_retention_days",
+            rows=_kept_answers,
+            drop=_drop_answers,
             no_key=True,
         )
     )

@@ -17,6 +17,7 @@ from skills.content import Content
 from skills.models import (
     AutoDreamRun,
     DistillationAttempt,
+    ProposerCall,
     SearchEvent,
     Skill,
     SkillExperience,
@@ -103,6 +104,19 @@ def make_attempt(run: AutoDreamRun, session: Session, **fields: Any) -> Distilla
         run=run,
         session=session,
         **(defaults | fields),
+    )
+
+
+def make_proposer_call(run: AutoDreamRun, **fields: Any) -> ProposerCall:
+    defaults: dict[str, Any] = {
+        "topic": "tool:cancel_order",
+        "model": "scripted",
+        "prompt_version": "evolve-1",
+        "input_hash": "0" * 64,
+        "verdict": "ok",
+    }
+    return ProposerCall.objects.create(
+        organization=run.organization, end_user=run.end_user, run=run, **(defaults | fields)
     )
 
 

@@ -7,7 +7,7 @@ crash between two of them leaves the rest pending and nothing half-written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
@@ -20,11 +20,12 @@ from mirix.tenants.selectors import effective
 from mirix.text import shorten
 from skills.evolution.budget import BudgetRule, edit_budget
 from skills.evolution.clusters import Cluster, clusters
+from skills.evolution.dialogue import converse
 from skills.evolution.gates import Limits, refusals, support_refusals
 from skills.evolution.lapsing import Claim, lapse_outdated
 from skills.evolution.library import Library, experience_view, key_of
+from skills.evolution.llm import LlmProposer, get_proposer
 from skills.evolution.merging import merge
-from skills.evolution.offline import OfflineProposer
 from skills.evolution.types import (
     EvolutionReport,
     ExperienceView,
@@ -62,14 +63,24 @@ class _Refused(Exception):
     """An operation must not be written; the text is the reason."""
 
 
-def evolve(*, owner: Owner, claim: Claim, proposer: Proposer | None = None) -> EvolutionReport:
+def evolve(
+    *,
+    owner: Owner,
+    claim: Claim,
+    proposer: Proposer | LlmProposer | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> EvolutionReport:
     """Turn the owner's pending experiences into proposals; return what was written and what was refused.
 
-    Not inside a transaction. Raises what `claim.hold` raises when the run is lost; what was written until
-    then stays.
+    The proposer is that of the settings, with the run's model. Not inside a transaction. Raises what
+    `claim.hold` raises when the run is lost, and `skills.asking.Stopped` where it is to stop between two
+    questions to a model; what was written until then stays.
     """
+    if proposer is None:
+        run = AutoDreamRun.objects.get(pk=claim.run_id)
+        proposer = get_proposer(run.parameters.get("model", ""), limits())
     lapsed = lapse_outdated(owner=owner, claim=claim)
-    report = _Evolution(owner, claim, proposer or OfflineProposer(limits())).run()
+    report = _Evolution(owner, claim, proposer, should_stop).run()
     return replace(report, refused=[*lapsed, *report.refused])
 
 
@@ -101,8 +112,14 @@ def publishes_at_once(owner: Owner) -> bool:
 class _Evolution:
     """The state of one evolution."""
 
-    def __init__(self, owner: Owner, claim: Claim, proposer: Proposer) -> None:
-        self.owner, self.claim, self.proposer = owner, claim, proposer
+    def __init__(
+        self,
+        owner: Owner,
+        claim: Claim,
+        proposer: Proposer | LlmProposer,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self.owner, self.claim, self.proposer, self.should_stop = owner, claim, proposer, should_stop
         self.limits = limits()
         self.publishing = publishes_at_once(owner)
         self.library = Library(owner)
@@ -113,30 +130,44 @@ class _Evolution:
         self.published: dict[str, str] = {}
         self.consumed: list[str] = []
         self.refused: list[Refusal] = []
+        self.budget = 0
         self.spent = 0
-        self.waiting = 0
 
     def run(self) -> EvolutionReport:
         """Do all of it."""
         batch = self._batch()
         self.views = {view.id: view for cluster in batch for view in cluster.experiences}
         avoid = sum(view.experience_type == ExperienceType.WORTH_AVOIDING for view in self.views.values())
-        budget = edit_budget(avoid=avoid, learn=len(self.views) - avoid, rule=budget_rule())
-        for operation in self._operations(batch) if budget > 0 else ():
-            if operation.action == "confirm" or self.spent < budget:
-                self._attempt(operation)
-            else:
-                self.waiting += 1
-        if self.waiting:
-            operations = "one operation waits" if self.waiting == 1 else f"{self.waiting} operations wait"
-            self.refused.append(Refusal(reason=f"The budget of {budget} is used up; {operations}."))
+        self.budget = edit_budget(avoid=avoid, learn=len(self.views) - avoid, rule=budget_rule())
+        if isinstance(self.proposer, LlmProposer):
+            converse(self, self.proposer, batch if self.budget else [], self.should_stop)
+        elif self.budget:
+            self._write_all(self._operations(self.proposer, batch))
         return EvolutionReport(
             proposed=list(self.proposed.values()),
             published=list(self.published.values()),
             consumed=self.consumed,
             refused=self.refused,
-            budget=budget,
+            budget=self.budget,
         )
+
+    def _write_all(self, operations: Iterator[Operation]) -> None:
+        """Write operations as long as the budget lasts, and note what is refused and what waits."""
+        waiting = 0
+        for operation in operations:
+            if not self.has_room(operation):
+                waiting += 1
+            elif refusal := self.attempt(operation):
+                self.refused.append(
+                    Refusal(
+                        reason=str(refusal),
+                        name=operation.content.name,
+                        experience_ids=operation.experience_ids,
+                    )
+                )
+        if waiting:
+            operations_wait = "one operation waits" if waiting == 1 else f"{waiting} operations wait"
+            self.refused.append(Refusal(reason=f"The budget of {self.budget} is used up; {operations_wait}."))
 
     def _batch(self) -> list[Cluster]:
         """Return the topics that are ready, with the weightiest 50 experiences of all of them.
@@ -151,7 +182,7 @@ class _Evolution:
         ready = [
             cluster
             for cluster in clusters(pool)
-            if self.proposer.is_ready(cluster.experiences, self._candidates(cluster))
+            if self.proposer.is_ready(cluster.experiences, self.candidates(cluster))
         ]
         wanted = {view.id for cluster in ready for view in cluster.experiences}
         taken = {view.id for view in [view for view in pool if view.id in wanted][:MAX_EXPERIENCES]}
@@ -161,33 +192,33 @@ class _Evolution:
         )
         return [cluster for cluster in cut if cluster.experiences]
 
-    def _operations(self, batch: Sequence[Cluster]) -> Iterator[Operation]:
+    def _operations(self, proposer: Proposer, batch: Sequence[Cluster]) -> Iterator[Operation]:
         """Return all operations, the first of every topic before the second of any."""
         queues = [
-            self.proposer.propose(
+            proposer.propose(
                 cluster.experiences,
-                [self.library.with_support(view) for view in self._candidates(cluster)],
+                [self.library.with_support(view) for view in self.candidates(cluster)],
             )
             for cluster in batch
         ]
         rounds = chain.from_iterable(zip_longest(*queues))
         return (operation for operation in rounds if operation is not None)
 
-    def _candidates(self, cluster: Cluster) -> list[SkillView]:
+    def candidates(self, cluster: Cluster) -> list[SkillView]:
+        """Return the texts that a topic's lessons may belong to, as they stand now."""
         return self.library.candidates(cluster.topic, cluster.experiences)
 
-    def _attempt(self, operation: Operation) -> None:
-        """Write one operation, or note why not."""
+    def has_room(self, operation: Operation | None = None) -> bool:
+        """Return whether the budget takes another operation; a `confirm` costs nothing."""
+        return self.spent < self.budget or (operation is not None and operation.action == "confirm")
+
+    def attempt(self, operation: Operation) -> Exception | None:
+        """Write one operation; return why not, a `ReviewError` where the texts moved meanwhile."""
         try:
             self._write(self._admitted(operation))
         except (_Refused, ReviewError) as refusal:
-            self.refused.append(
-                Refusal(
-                    reason=str(refusal),
-                    name=operation.content.name,
-                    experience_ids=operation.experience_ids,
-                )
-            )
+            return refusal
+        return None
 
     # Whether it may be written
 

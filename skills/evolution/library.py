@@ -62,9 +62,7 @@ class Rejected:
 
 def key_of(view: SkillView) -> str:
     """Return what identifies a text that may be edited, across the revisions of its proposal."""
-    key = view.skill_id or view.revision_id
-    assert key is not None
-    return key
+    return view.key
 
 
 class Library:
@@ -214,4 +212,5 @@ def experience_view(experience: SkillExperience) -> ExperienceView:
         signal_type=experience.signal_type,
         quote=experience.quote,
         verified=experience.verified,
+        considered_by=experience.considered_by,
     )

@@ -27,6 +27,8 @@ class ExperienceView:
     signal_type: str
     quote: str
     verified: bool
+    considered_by: str = ""
+    """The model that was asked about it and left it pending; it is asked again with something new."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,13 @@ class SkillView:
     content: Content
     support: tuple[ExperienceView, ...] = ()
     """The experiences that it rests on so far, where they were asked for."""
+
+    @property
+    def key(self) -> str:
+        """What identifies the text across the revisions of its proposal."""
+        key = self.skill_id or self.revision_id
+        assert key is not None
+        return key
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from skills.models.events import AnswerView, Returned, SearchEvent, SearchSource
 from skills.models.experiences import ExperienceStatus, ExperienceType, SignalType, SkillExperience
-from skills.models.runs import AutoDreamRun, DistillationAttempt, RunState, RunTrigger, Verdict
+from skills.models.runs import AutoDreamRun, DistillationAttempt, ProposerCall, RunState, RunTrigger, Verdict
 from skills.models.search import SearchChange, SkillDocument, SkillEmbedding, SkillPosting
 from skills.models.skills import (
     AuthorKind,
@@ -25,6 +25,7 @@ __all__ = [
     "EntryType",
     "ExperienceStatus",
     "ExperienceType",
+    "ProposerCall",
     "Returned",
     "ReviewDecision",
     "RevisionAction",

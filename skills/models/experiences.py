@@ -85,6 +85,8 @@ class SkillExperience(Owned):
     status = models.CharField(
         max_length=16, choices=ExperienceStatus.choices, default=ExperienceStatus.PENDING
     )
+    # The model that was asked what to make of it and left it pending, with the version of the question.
+    considered_by = models.CharField(max_length=200, blank=True, editable=False)
     filter_tags = models.JSONField(default=dict, blank=True)
 
     class Meta:

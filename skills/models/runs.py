@@ -135,3 +135,50 @@ class DistillationAttempt(Owned):
 
     def __str__(self) -> str:
         return self.id
+
+
+class ProposerCall(Owned):
+    """One question to a proposer's model about the lessons of one topic, kept whatever came of it.
+
+    `experience_ids` names the lessons that it showed; `refused` holds the operations of the answer that were
+    not written, as `{"reason", "text"}`. What it said goes after its time (`pruned_at`), as with an attempt.
+    """
+
+    id = models.CharField(primary_key=True, max_length=64, default=id_factory("call"), editable=False)
+    run = models.ForeignKey(AutoDreamRun, null=True, on_delete=models.SET_NULL, related_name="proposer_calls")
+    topic = models.CharField(max_length=160)
+    model = models.CharField(max_length=128)
+    prompt_version = models.CharField(max_length=32)
+    input_hash = models.CharField(max_length=64)
+    experience_ids = models.JSONField(default=list)
+    verdict = models.CharField(max_length=8, choices=Verdict.choices)
+    operations = models.PositiveIntegerField(default=0)
+    refused = models.JSONField(default=list, blank=True)
+    raw_reply = models.TextField(blank=True)
+    calls = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    completion_tokens = models.PositiveIntegerField(default=0)
+    duration_ms = models.PositiveIntegerField(default=0)
+    error = models.TextField(blank=True)
+    pruned_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "proposer call"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(verdict__in=Verdict.values), name="proposercall_verdict_valid"
+            ),
+            SameOwner(field="end_user", name="proposercall_end_user_same_organization"),
+            SameOwner(field="run", name="proposercall_run_same_owner"),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "id"], name="proposercall_recent"),
+            models.Index(
+                fields=["organization", "created_at"],
+                condition=Q(pruned_at__isnull=True) & ~Q(raw_reply="", refused=[]),
+                name="proposercall_texts_kept",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id

@@ -130,7 +130,10 @@ def _give_back(revision: SkillRevision) -> int:
     own = SkillExperience.objects.with_owner_of(revision).filter(revisions=revision)
     own = own.exclude(pk__in=SkillExperience.objects.filter(revisions__in=counted).values("pk"))
     ids = list(own.order_by("pk").values_list("pk", flat=True))
-    SkillExperience.objects.with_owner_of(revision).filter(pk__in=ids).update(status=ExperienceStatus.PENDING)
+    # Whoever is to propose from them is to be asked anew.
+    SkillExperience.objects.with_owner_of(revision).filter(pk__in=ids).update(
+        status=ExperienceStatus.PENDING, considered_by=""
+    )
     return len(ids)
 
 

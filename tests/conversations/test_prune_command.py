@@ -21,6 +21,7 @@ KINDS = [
     "requests",
     "sessions",
     "raw_replies",
+    "proposer_replies",
     "searches",
 ]
 

@@ -36,6 +36,7 @@ NONE = {
     "requests": 0,
     "sessions": 0,
     "raw_replies": 0,
+    "proposer_replies": 0,
     "searches": 0,
 }
 

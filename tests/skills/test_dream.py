@@ -39,7 +39,7 @@ def evolution(monkeypatch) -> list[Owner]:
     """Evolution has its own tests; here it is only seen to be called."""
     called: list[Owner] = []
 
-    def evolve(*, owner: Owner, claim: RunClaim) -> EvolutionReport:
+    def evolve(*, owner: Owner, claim: RunClaim, **_: Any) -> EvolutionReport:
         called.append(owner)
         return EvolutionReport()
 
@@ -511,7 +511,7 @@ def test_evolution_follows_and_its_refusals_are_noted(owner, distil_by, monkeypa
     sealed(owner, "No.")
     seen: list[int] = []
 
-    def evolve(*, owner: Owner, claim: RunClaim) -> EvolutionReport:
+    def evolve(*, owner: Owner, claim: RunClaim, **_: Any) -> EvolutionReport:
         seen.append(SkillExperience.objects.for_owner(owner).count())
         make_proposal(owner, run_id=claim.run_id)
         skill = make_skill(owner)
@@ -539,7 +539,7 @@ def test_a_run_that_fails_says_why_and_keeps_what_it_stored(owner, distil_by, mo
     distil_by()
     sealed(owner, "No.")
 
-    def evolve(*, owner: Owner, claim: RunClaim) -> EvolutionReport:
+    def evolve(*, owner: Owner, claim: RunClaim, **_: Any) -> EvolutionReport:
         raise DatabaseError("no room")
 
     monkeypatch.setattr(dreaming, "evolve", evolve)

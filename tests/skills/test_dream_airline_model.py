@@ -78,6 +78,7 @@ class Inventor:
 
 def test_exactly_the_invented_quotes_are_marked_and_capped(owner, chat_server, settings, capsys):
     settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 1  # so that the model can count
+    settings.MIRIX_PROPOSER = "offline"  # it knows nothing of proposals
     client = make_client(owner.organization)
     for record in records("traj/tau_airline_dev.jsonl"):
         import_session(

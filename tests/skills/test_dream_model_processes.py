@@ -98,6 +98,7 @@ def worker(model: ChatServer, **environment: str) -> Process:
 
 def _process(call: str, model: ChatServer, environment: dict[str, str]) -> Process:
     settings = {"MIRIX_DISTILLER_MAX_CONCURRENCY": str(CONCURRENCY), "MIRIX_LLM_API_KEY": ""}
+    settings["MIRIX_PROPOSER"] = "offline"  # the model knows nothing of proposals
     script = f"from django.core.management import call_command\n{call}"
     return Process(script, **(model.environment | settings | environment))
 

@@ -18,7 +18,7 @@ from mirix.tenants.owners import Owner
 from skills import dream as dreaming
 from skills.dream import dream
 from skills.evolution.types import EvolutionReport
-from skills.models import AutoDreamRun, DistillationAttempt, SearchEvent, SkillExperience
+from skills.models import AutoDreamRun, DistillationAttempt, ProposerCall, SearchEvent, SkillExperience
 from skills.review.proposals import propose
 from skills.review.publishing import approve, reject
 from skills.runs import claim
@@ -27,6 +27,7 @@ from tests.factories import (
     make_content,
     make_experience,
     make_proposal,
+    make_proposer_call,
     make_run,
     make_search,
     make_session,
@@ -215,6 +216,22 @@ class TestRawReplies:
         ]
         theirs = DistillationAttempt.objects.for_owner(stranger).exclude(raw_reply="")
         assert list(theirs.values_list("raw_reply", "pruned_at")) == [("what somebody said", None)]
+
+    def test_those_of_proposers_go_as_well(self, owner, stranger, day):
+        for each in (owner, stranger):
+            make_proposer_call(
+                make_run(each), raw_reply="what a model wrote", refused=[{"reason": "r", "text": "t"}]
+            )
+            make_proposer_call(make_run(each))
+        day(30)
+        assert pruned(owner, "proposer_replies") == 0
+        day(30, seconds=1)
+        assert pruned(owner, "proposer_replies", dry_run=True) == 1
+        assert pruned(owner, "proposer_replies") == 1
+        assert pruned(owner, "proposer_replies") == 0
+        gone = ProposerCall.objects.for_owner(owner).exclude(pruned_at=None)
+        assert list(gone.values_list("raw_reply", "refused", "verdict")) == [("", [], "ok")]
+        assert ProposerCall.objects.for_owner(stranger).exclude(raw_reply="").count() == 1
 
     def test_of_an_error_its_kind_stays_in_attempt_and_session(self, owner, day):
         session = make_session(owner, [{"role": "user", "content": "x"}], state="dead", first_turn_at=START)

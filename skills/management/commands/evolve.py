@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from mirix.tenants.commands import OwnerCommand
 from mirix.text import visible_line
-from skills.dream import tally_of
+from skills.dream import tally_of, tokens_of
 from skills.evolution.curator import evolve
 from skills.evolution.types import EvolutionReport
 from skills.models import RunState, RunTrigger, SkillRevision
@@ -44,7 +44,12 @@ class Command(OwnerCommand):
             held.end(RunState.FAILED, error=f"{type(error).__name__}: {error}")
             raise
         notes = [asdict(refusal) for refusal in report.refused]
-        held.end(RunState.FINISHED, counts=tally_of(owner=held.owner, run_id=held.run_id), notes=notes)
+        held.end(
+            RunState.FINISHED,
+            counts=tally_of(owner=held.owner, run_id=held.run_id),
+            notes=notes,
+            tokens=tokens_of(held.run_id),
+        )
         return report
 
     def _text(self, report: EvolutionReport) -> str:

@@ -21,6 +21,7 @@ from tests.factories import (
     make_key,
     make_owner,
     make_proposal,
+    make_proposer_call,
     make_run,
     make_search,
     make_session,
@@ -91,7 +92,7 @@ def row_of(owner, link: str) -> Model:
     make_key(client)
     key.replaced_by = ApiKey.objects.exclude(pk=key.pk).get(client=client)
     rows: list[Model] = [
-        key, session, run, attempt, skill, proposal, turn, turn.intake,
+        key, session, run, attempt, make_proposer_call(run), skill, proposal, turn, turn.intake,
         make_experience(owner, session, attempt=attempt, client=client),
         ReviewDecision(organization=owner.organization, revision=proposal, decision="reject"),
         SkillDocument(organization=owner.organization, end_user=owner.end_user, skill=skill, name_length=1,

@@ -1,0 +1,186 @@
+"""Evolving with a model: it is asked about one topic after the other, within what may be spent.
+
+What of an answer is refused goes back once, with the reasons and the texts as they stand by then. Every
+question leaves a row. An experience that the model was asked about and that stays pending is not asked about
+again until a lesson of its topic is new; where there was no answer, or no room for it, it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from django.db import transaction
+
+from mirix.tenants.owners import Owner
+from mirix.tenants.usage import count_tokens, next_day, tokens_left
+from mirix.text import clean_json, clean_text
+from skills.asking import Stopped
+from skills.distillation.wording import number
+from skills.evolution.clusters import Cluster
+from skills.evolution.lapsing import Claim
+from skills.evolution.llm import Answer, Draft, LlmProposer
+from skills.evolution.prompt import Turned
+from skills.evolution.types import Operation, Refusal, SkillView
+from skills.models import ExperienceStatus, ProposerCall, SkillExperience, Verdict
+from skills.review.errors import ReviewError
+
+MAX_TOPIC_CHARS = 160
+
+
+class Desk(Protocol):
+    """The curator as a dialogue needs it: what there is to edit, and who writes."""
+
+    owner: Owner
+    claim: Claim
+    refused: list[Refusal]
+
+    def candidates(self, cluster: Cluster) -> list[SkillView]:
+        """Return the texts that a topic's lessons may belong to, as they stand now."""
+        ...
+
+    def has_room(self, operation: Operation | None = None) -> bool:
+        """Return whether the budget takes another operation."""
+        ...
+
+    def attempt(self, operation: Operation) -> Exception | None:
+        """Write an operation; return why not, a `ReviewError` where the texts moved."""
+        ...
+
+
+def converse(
+    desk: Desk, proposer: LlmProposer, batch: Sequence[Cluster], should_stop: Callable[[], bool]
+) -> None:
+    """Ask about each topic of the batch and write what comes of it; note what does not.
+
+    Not inside a transaction. Raises `Stopped` between two topics where it is to stop.
+    """
+    for place, cluster in enumerate(batch):
+        if should_stop():
+            raise Stopped
+        waiting = number(len(batch) - place, "topic")
+        if not desk.has_room():
+            desk.refused.append(Refusal(reason=f"The budget is used up; not asked about: {waiting}."))
+            return
+        if reason := _Talk(desk, proposer, cluster).hold():
+            desk.refused.append(Refusal(reason=f"{reason} Not asked about: {waiting}."))
+            return
+
+
+class _Talk:
+    """What is asked and answered about one topic."""
+
+    def __init__(self, desk: Desk, proposer: LlmProposer, cluster: Cluster) -> None:
+        self.desk, self.proposer, self.cluster = desk, proposer, cluster
+        self.ids = {lesson.id for lesson in cluster.experiences}
+        self.is_settled = True
+        """Whether asking the same again would be for nothing."""
+
+    def hold(self) -> str:
+        """Ask, write, and ask once more about what was refused; return why nobody can be asked now."""
+        answer = self._ask([])
+        if isinstance(answer, str):
+            return answer
+        turned = self._take(answer)
+        if turned and self.desk.has_room():
+            again = self._ask([Turned(item=draft.item, reason=reason) for draft, reason in turned])
+            if isinstance(again, str):
+                self._note_all(turned)
+                return again
+            if not again.error:
+                turned = self._take(again)
+        self._note_all(turned)
+        if self.is_settled:
+            self._settle(answer)
+        return ""
+
+    def _ask(self, refused: Sequence[Turned]) -> Answer | str:
+        """Return the answer to one question; a text, why none can be asked now."""
+        candidates = self.desk.candidates(self.cluster)
+        organization = self.desk.owner.organization
+        left = tokens_left(organization=organization)
+        if left is not None and left < self.proposer.estimate(self.cluster.experiences, candidates):
+            return f"The day's tokens are used up, until {next_day():%Y-%m-%d %H:%M %Z}."
+        answer = self.proposer.ask(self.cluster.experiences, candidates, refused)
+        count_tokens(
+            organization=organization,
+            prompt=answer.prompt_tokens,
+            completion=answer.completion_tokens,
+            calls=answer.calls,
+        )
+        if not answer.error:
+            return answer
+        self.is_settled = False
+        self._keep(answer, [])
+        if answer.fault == "endpoint":
+            return f"The model's endpoint cannot be asked now: {answer.error}."
+        ids = tuple(lesson.id for lesson in answer.shown)
+        reason = f"There is no answer about this topic: {answer.error}."
+        self.desk.refused.append(Refusal(reason=reason, name=self.cluster.topic, experience_ids=ids))
+        return answer
+
+    def _take(self, answer: Answer) -> list[tuple[Draft, str]]:
+        """Write what an answer asks for; return what was refused, with the reason."""
+        turned: list[tuple[Draft, str]] = []
+        for draft in answer.drafts:
+            if draft.operation is None:
+                if draft.is_none:
+                    self._note(f"Nothing is to be written: {draft.reason or 'no reason given'}", draft)
+                else:
+                    turned.append((draft, draft.reason))
+            elif not self.desk.has_room(draft.operation):
+                self.is_settled = False
+                self._note("The budget is used up; it waits.", draft)
+            elif refusal := self.desk.attempt(draft.operation):
+                self.is_settled &= not isinstance(refusal, ReviewError)
+                turned.append((draft, str(refusal)))
+        if not answer.error:
+            self._keep(answer, turned)
+        return turned
+
+    def _note_all(self, turned: Sequence[tuple[Draft, str]]) -> None:
+        for draft, reason in turned:
+            self._note(reason, draft)
+
+    def _note(self, reason: str, draft: Draft) -> None:
+        self.desk.refused.append(
+            Refusal(
+                reason=clean_text(reason),
+                name=draft.name or self.cluster.topic,
+                experience_ids=tuple(item for item in draft.experience_ids if item in self.ids),
+            )
+        )
+
+    def _keep(self, answer: Answer, turned: Sequence[tuple[Draft, str]]) -> None:
+        """Store what was asked and answered."""
+        owner = self.desk.owner
+        verdict = Verdict.RETRY if answer.error else Verdict.OK if answer.drafts else Verdict.EMPTY
+        with transaction.atomic():
+            run = self.desk.claim.hold()
+            ProposerCall.objects.create(
+                organization=owner.organization,
+                end_user=owner.end_user,
+                run=run,
+                topic=clean_text(self.cluster.topic)[:MAX_TOPIC_CHARS],
+                model=self.proposer.model,
+                prompt_version=self.proposer.prompt_version,
+                input_hash=answer.input_hash,
+                experience_ids=[lesson.id for lesson in answer.shown],
+                verdict=verdict,
+                operations=sum(draft.operation is not None for draft in answer.drafts),
+                refused=clean_json([{"reason": reason, "text": draft.item} for draft, reason in turned]),
+                raw_reply=clean_text(answer.raw_reply),
+                calls=answer.calls,
+                prompt_tokens=answer.prompt_tokens,
+                completion_tokens=answer.completion_tokens,
+                duration_ms=answer.duration_ms,
+                error=clean_text(answer.error),
+            )
+
+    def _settle(self, answer: Answer) -> None:
+        """Mark the lessons that were shown and stay pending."""
+        with transaction.atomic():
+            self.desk.claim.hold()
+            SkillExperience.objects.for_owner(self.desk.owner).filter(
+                pk__in=[lesson.id for lesson in answer.shown], status=ExperienceStatus.PENDING
+            ).update(considered_by=self.proposer.stamp)
