@@ -103,7 +103,11 @@ class SearchAnswerSerializer(serializers.Serializer):
     results = SearchRowSerializer(many=True)
     count = serializers.IntegerField(help_text="How many rows there are.")
     total_count = serializers.IntegerField(
-        help_text="How many skills match, before `limit` and `token_budget`."
+        help_text=(
+            "How many skills match, before `limit` and `token_budget`. By meaning alone the ten nearest do, "
+            "or with `similarity_threshold` all below it; for `embedding` all that it can compare. "
+            "Where words find over 100, `hybrid` may count too few."
+        )
     )
     degraded = serializers.CharField(allow_null=True, help_text="What the answer had to do without.")
     message = serializers.CharField(required=False, help_text="Only where there is something to say.")

@@ -83,7 +83,7 @@ class Nearest:
 
     ranked: list[tuple[str, float]]
     total: int
-    """How many skills are near enough; of an index, how many it returned."""
+    """How many skills are near enough and eligible; where an index narrows them, how many it returned."""
     comparable: int
     """How many skills of the scope have a vector in the space, of the query's size."""
     skills: int
@@ -129,7 +129,8 @@ def nearest(
                     rows = cursor.fetchall()
                 if len(rows) == depth:
                     ranked = [(skill_id, 1 - distance) for skill_id, distance in rows if distance < limit]
-                    return Nearest(ranked=ranked, total=len(ranked), comparable=comparable, skills=skills)
+                    total = comparable if threshold is None and eligible is None else len(ranked)
+                    return Nearest(ranked=ranked, total=total, comparable=comparable, skills=skills)
                 # The index gave up early: few are eligible, or have this size.
         alike = [*scope_values, space, len(vector)]
         if threshold is None and eligible is None:

@@ -4,6 +4,11 @@ Methods: `bm25` is the lexical lane over all fields. `embedding` is the semantic
 of their vectors to the query's. `hybrid` fuses three lists by reciprocal rank: lexical over all fields,
 lexical over name and description, semantic. Where the semantic lane cannot answer these two go on with the
 lexical lists, and `degraded` says why. `string_match` finds a text as it stands, case ignored.
+
+Any skill is near to any query to some degree, so meaning alone does not make a match: in a fused list a skill
+that no word of the query finds is one of the `NEAREST` by meaning, or nearer than the caller's threshold. No
+threshold of ours does it: on real skills and E5 the nearest to a question that none of them answers is as
+near as the right one to a question that one does.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -35,6 +41,8 @@ METHODS = ("hybrid", "bm25", "embedding", "string_match")
 FIELDS = (*FIELD_WEIGHTS, "entry_type")
 MAX_LIMIT = 100
 LANE_DEPTH = 100
+NEAREST = 10
+"""How many skills a fused list has at most that no word found."""
 ALL_FIELDS = tuple(FIELD_WEIGHTS)
 HEAD_FIELDS = ("name", "description")
 SEMANTIC = "semantic"
@@ -68,6 +76,9 @@ class Hit:
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
     """What a search found, best first; `total_count` is how many match before the limit.
+
+    That is exact by words. A fused list has exactly so many where words find `LANE_DEPTH` at most, else at
+    least so many. By meaning alone it is all that could be compared, or those below the threshold.
 
     `lanes` are the lists that the hits come from, as (skill id, the lane's score), best first; they are there
     where an explanation was asked for and something was ranked.
@@ -137,7 +148,7 @@ def search(
         eligible=tagged if filter_tags else None,
     )
     found = _kept_or_found(asked, filter_tags)
-    best, total = _best(method, found.lanes, found.total)
+    best, total = _best(asked, found)
     # Asked for once more with its status: the index may be behind where it was written past the services.
     rows = skills.select_related("end_user").in_bulk([skill_id for skill_id, _ in best[:limit]])
     hits = [Hit(skill=rows[skill_id], score=score) for skill_id, score in best[:limit] if skill_id in rows]
@@ -223,21 +234,26 @@ def _near(asked: Asked, endpoint: EmbeddingEndpoint | None) -> tuple[Nearest | N
     return near, None, True
 
 
-def _best(
-    method: str, lanes: dict[str, list[tuple[str, float]]], total: int
-) -> tuple[list[tuple[str, float]], int]:
+def _best(asked: Asked, found: Found) -> tuple[list[tuple[str, float]], int]:
     """Return the ranking that the method makes of its lanes, and how many skills match."""
-    if method == "bm25" or list(lanes) == [SEMANTIC]:
+    lanes = found.lanes
+    if asked.method == "bm25" or list(lanes) == [SEMANTIC]:
         (best,) = lanes.values()
-        return best, total
-    lists = [[skill_id for skill_id, _ in lane] for lane in lanes.values()]
+        return best, found.total
+    lists = {lane: [skill_id for skill_id, _ in ranked] for lane, ranked in lanes.items()}
     by_lane = dict(zip(FUSED, settings.MIRIX_SKILL_HYBRID_WEIGHTS, strict=True))
     # The lane of a single field stands in for both lexical lists.
     weights = [by_lane.get(lane, 1.0) for lane in lanes]
     if not any(weights):  # those that should count could not answer
         weights = [1.0] * len(lanes)
-    best = fuse(lists, k=settings.MIRIX_SKILL_HYBRID_RRF_K, weights=weights)
-    return best, max(total, len(best))
+    best = fuse(list(lists.values()), k=settings.MIRIX_SKILL_HYBRID_RRF_K, weights=weights)
+    near = lists.pop(SEMANTIC, [])
+    by_words = set(chain.from_iterable(lists.values()))
+    matching = by_words | set(near if asked.threshold is not None else near[:NEAREST])
+    best = [(skill_id, score) for skill_id, score in best if skill_id in matching]
+    if found.total > LANE_DEPTH:  # then words may have found others of those that are near, too
+        return best, max(found.total, len(best))
+    return best, found.total + sum(skill_id not in by_words for skill_id, _ in best)
 
 
 def _validate(method: str, field: str, limit: int) -> None:
