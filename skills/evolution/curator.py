@@ -348,7 +348,7 @@ class _Evolution:
     def _publish(self, revision: SkillRevision) -> Skill | None:
         """Publish at once where the policy lets unflagged proposals through; else leave it waiting."""
         dormant = revision.skill is not None and revision.skill.status != SkillStatus.ACTIVE
-        if not self.publishing or revision.risk_flags or dormant:
+        if not self.publishing or revision.risk_flags or revision.merged_from_id or dormant:
             return None
         try:
             return approve(

@@ -20,6 +20,7 @@ from skills.evolution.types import ExperienceView, SkillView
 from skills.evolution.words import content_words
 from skills.models import RevisionState, Skill, SkillExperience, SkillRevision
 from skills.search.service import search
+from skills.selectors.skills import merged_skills
 
 MAX_CANDIDATES = 8
 MAX_FOUND = 4
@@ -30,7 +31,10 @@ MIN_SHARED_WORDS = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One skill or pending new skill: the text to edit, and every text that counts for nearness."""
+    """One skill or pending new skill: the text to edit, and every text that counts for nearness.
+
+    A skill that was merged into another one counts as that one.
+    """
 
     view: SkillView
     prints: tuple[Fingerprint, ...]
@@ -156,9 +160,14 @@ def entries_of(owner: Owner) -> list[Entry]:
         revision.skill_id or revision.pk: revision
         for revision in SkillRevision.objects.for_owner(owner).filter(state=RevisionState.PROPOSED)
     }
-    found = []
+    found: list[Entry] = []
+    taken_in: dict[str, list[Fingerprint]] = {}
+    into = merged_skills(owner=owner)
     for skill in Skill.objects.for_owner(owner).order_by("created_at", "pk"):
         published, proposal = Content.of(skill), proposals.pop(skill.pk, None)
+        if proposal is None and skill.pk in into:
+            taken_in.setdefault(into[skill.pk], []).append(Fingerprint.of(published))
+            continue
         content = Content.of(proposal) if proposal else published
         view = SkillView(
             skill_id=skill.pk,
@@ -170,6 +179,7 @@ def entries_of(owner: Owner) -> list[Entry]:
         current = proposal.pk if proposal else skill.current_revision_id
         prints = tuple(Fingerprint.of(text) for text in texts)
         found.append(Entry(view=view, prints=prints, revision_id=current))
+    found = [replace(entry, prints=(*entry.prints, *taken_in.get(entry.key, ()))) for entry in found]
     for revision in sorted(proposals.values(), key=lambda revision: (revision.created_at, revision.pk)):
         content = Content.of(revision)
         view = SkillView(skill_id=None, revision_id=revision.pk, status="proposed", content=content)

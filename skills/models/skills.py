@@ -161,12 +161,16 @@ class SkillRevision(Owned, SkillContent):
     revision that supersedes it. `base` is the published revision that a proposal was made against;
     `source` is the row or file that a migrated or imported revision was made from, as it was found.
     `unsupported` lists the commands, paths, flags and addresses that no session behind it speaks of.
+    `merged_from` is the version of another skill whose text it takes in; publishing it archives that skill.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("rev"), editable=False)
     skill = models.ForeignKey(Skill, null=True, on_delete=models.CASCADE, related_name="revisions")
     base = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
     supersedes = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
+    merged_from = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="merged_into"
+    )
     action = models.CharField(max_length=16, choices=RevisionAction.choices)
     author_kind = models.CharField(max_length=16, choices=AuthorKind.choices)
     author = models.ForeignKey(
@@ -218,6 +222,7 @@ class SkillRevision(Owned, SkillContent):
             SameOwner(field="skill", name="revision_skill_same_owner"),
             SameOwner(field="base", name="revision_base_same_owner"),
             SameOwner(field="supersedes", name="revision_supersedes_same_owner"),
+            SameOwner(field="merged_from", name="revision_merged_from_same_owner"),
             SameOwner(field="run", name="revision_run_same_owner"),
         ]
         indexes = [

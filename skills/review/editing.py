@@ -159,7 +159,7 @@ def _decided(
     if may_decide:
         if publish:
             approve(revision=revision, decided_by=author, reason=reason or BY_HAND)
-    elif not revision.risk_flags and _publishes_by_itself(revision):
+    elif not revision.risk_flags and not revision.merged_from_id and _publishes_by_itself(revision):
         approve(revision=revision, decided_by=author, reason=BY_POLICY)
     revision.refresh_from_db()
     return revision

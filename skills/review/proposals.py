@@ -44,6 +44,7 @@ def propose(
     author: User | None = None,
     source: dict[str, Any] | None = None,
     on_new_base: bool = False,
+    merged_from: SkillRevision | None = None,
 ) -> SkillRevision:
     """Write a proposal and mark its experiences as consumed; return the new revision.
 
@@ -53,7 +54,8 @@ def propose(
     where no session supports the revision; else they are the pairs that all supporting sessions of the
     skill share. `source` is what an import found, kept with the revision. An open proposal that was made
     before the skill's version of today is amended only where the caller says that `content` is an edit of
-    that version (`on_new_base`), as `skills.review.bases.on_today` returns it.
+    that version (`on_new_base`), as `skills.review.bases.on_today` returns it. `merged_from`
+    is the version of another skill that `content` takes in; what amends a merge is one too.
 
     Raises `InvalidContent` for content that could never be published and `ProposalConflict` when the
     target is no longer open or the skill has moved on, when a proposal that the caller did not name is
@@ -64,7 +66,9 @@ def propose(
     carried = list(replaced.experiences.all()) if replaced else []
     support = _consumed(owner, [*experiences, *carried])
     base = skill.current_revision if skill else None
-    content = _with_shared_tags(content, skill, support)
+    merged_from = merged_from or (replaced.merged_from if replaced else None)
+    earlier = [row.filter_tags for row in (skill, merged_from) if row is not None]
+    content = _with_shared_tags(content, earlier, support)
     _refuse_invalid(owner, content, skill)
     before = Content.of(base) if base else None
     # What a person adds needs no session behind it.
@@ -75,6 +79,7 @@ def propose(
         skill=skill,
         base=base,
         supersedes=replaced,
+        merged_from=merged_from,
         action=action,
         author_kind=author_kind,
         author=author,
@@ -154,11 +159,12 @@ def _consumed(owner: Owner, experiences: Collection[SkillExperience]) -> list[Sk
     return found
 
 
-def _with_shared_tags(content: Content, skill: Skill | None, support: list[SkillExperience]) -> Content:
-    """Narrow the tags to what all support shares; a skill's own tags stand for its earlier support."""
+def _with_shared_tags(
+    content: Content, earlier: Collection[dict[str, Any]], support: list[SkillExperience]
+) -> Content:
+    """Narrow the tags to what all support shares; the tags of skills stand for their earlier support."""
     if not support:
         return content
-    earlier = [skill.filter_tags] if skill else []
     tags = shared_tags([*earlier, *(experience.filter_tags for experience in support)])
     return replace(content, filter_tags=tags)
 

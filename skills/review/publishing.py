@@ -18,6 +18,7 @@ from skills.models import (
     Skill,
     SkillExperience,
     SkillRevision,
+    SkillStatus,
 )
 from skills.review.bases import has_moved, on_today
 from skills.review.errors import (
@@ -27,6 +28,7 @@ from skills.review.errors import (
     ReasonRequired,
     UnverifiedSupport,
 )
+from skills.review.history import archive
 from skills.review.proposals import propose
 from skills.review.rebasing import rebased
 from skills.review.support import stands_on_nothing_verified
@@ -47,10 +49,12 @@ def approve(
 
     A create publishes 0.1.0, everything else raises the patch. Where the skill was published anew since the
     proposal was made, a person's approval publishes its change to what the skill says today, as a revision
-    that supersedes the proposal. Approving what is approved already returns the skill and writes nothing.
+    that supersedes the proposal. A merge archives the skill that it takes in, and what waits for that one
+    lapses. Approving what is approved already returns the skill and writes nothing.
 
     Raises `AlreadyDecided` when the revision was rejected or superseded, `BaseConflict` when the skill was
-    published anew and the change touches what changed since, or nobody is there to have read it,
+    published anew and the change touches what changed since, or nobody is there to have read it, or when
+    the skill that it takes in says something else by now,
     `UnverifiedSupport` when no verified evidence stands behind it, and `InvalidContent` when it breaks a rule
     or its name is taken.
     """
@@ -59,6 +63,8 @@ def approve(
     if published is not None and published.skill is not None:
         return published.skill
     _refuse_decided(locked)
+    if _is_source_gone(locked):
+        raise BaseConflict(_about_source(locked))
     if has_moved(skill=skill, base=locked.base):
         locked = _on_the_base_of_today(locked, skill, kind)
     _refuse_unverified(locked)
@@ -71,6 +77,7 @@ def approve(
     _close(locked, RevisionState.PUBLISHED)
     record_decision(locked, Decision.APPROVE, decided_by, kind, reason)
     index_skill(skill)
+    _retire_source(locked, skill, decided_by)
     return skill
 
 
@@ -96,7 +103,7 @@ def reject(
     if locked.state == RevisionState.REJECTED:
         return locked
     _refuse_decided(locked)
-    if on_today(skill=skill, revision=locked) is None:
+    if _is_source_gone(locked) or on_today(skill=skill, revision=locked) is None:
         _let_lapse(locked)
     else:
         _close(locked, RevisionState.REJECTED)
@@ -140,13 +147,18 @@ def _give_back(revision: SkillRevision) -> int:
 def _lock(revision: SkillRevision) -> tuple[Skill | None, SkillRevision]:
     """Lock the skill, then the revision: the order in which every writer takes them.
 
-    A proposal never changes its skill, so the id may be read before the lock; only publishing a new one
-    sets it, and then the revision is found decided.
+    Of a merge both skills are locked, by their keys, as everybody does who locks two. A proposal never
+    changes its skill, so the id may be read before the lock; only publishing a new one sets it, and then the
+    revision is found decided.
     """
     skill = None
     if revision.skill_id:
-        skills = Skill.objects.with_owner_of(revision).select_for_update(no_key=True)
-        skill = skills.get(pk=revision.skill_id)
+        source_id = revision.merged_from.skill_id if revision.merged_from else None
+        skills = Skill.objects.with_owner_of(revision).select_for_update(no_key=True).order_by("pk")
+        locks = {row.pk: row for row in skills.filter(pk__in=[revision.skill_id, source_id])}
+        if revision.skill_id not in locks:
+            raise Skill.DoesNotExist
+        skill = locks[revision.skill_id]
     revisions = SkillRevision.objects.with_owner_of(revision).select_for_update(no_key=True, of=("self",))
     locked = revisions.get(pk=revision.pk)
     return skill, locked
@@ -208,6 +220,32 @@ def _published_on_a_later_base(revision: SkillRevision) -> SkillRevision | None:
 
 def _untagged(content: Content) -> Content:
     return replace(content, filter_tags={})
+
+
+def _is_source_gone(revision: SkillRevision) -> bool:
+    """Whether the skill that a merge takes in says something else by now than what it takes in."""
+    source = revision.merged_from
+    return source is not None and has_moved(skill=source.skill, base=source)
+
+
+def _about_source(revision: SkillRevision) -> str:
+    source = revision.merged_from
+    assert source is not None
+    now = f"is at {source.skill.version}" if source.skill else "does not exist"
+    return f"{revision.pk} takes in version {source.version} of “{source.name}”, which {now} by now."
+
+
+def _retire_source(revision: SkillRevision, into: Skill, decided_by: User | None) -> None:
+    """Archive the skill that a merge has taken in; what waits for it lapses."""
+    source = revision.merged_from.skill if revision.merged_from else None
+    if source is None or source.status == SkillStatus.ARCHIVED:
+        return
+    reason = f"Merged into “{into.name}” {into.version}."
+    revisions = SkillRevision.objects.with_owner_of(revision).select_for_update(no_key=True, of=("self",))
+    for waiting in revisions.filter(skill=source, state=RevisionState.PROPOSED):
+        _let_lapse(waiting)
+        record_decision(waiting, Decision.REJECT, decided_by, AuthorKind.HUMAN, reason)
+    archive(skill=source, decided_by=decided_by, reason=reason)
 
 
 def _refuse_unverified(revision: SkillRevision) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mirix.tenants.models import Organization
+from mirix.tenants.owners import Owner
 from mirix.tenants.querysets import OwnedQuerySet
-from skills.models import Skill, SkillRevision
+from skills.models import RevisionState, Skill, SkillRevision, SkillStatus
 
 
 def skills_of(*, organization: Organization) -> OwnedQuerySet:
@@ -19,3 +20,21 @@ def revisions_of(*, organization: Organization) -> OwnedQuerySet:
         .select_related("end_user", "base")
         .prefetch_related("decisions")
     )
+
+
+def merged_skills(*, owner: Owner) -> dict[str, str]:
+    """Return the ids of the owner's skills that went into another one, each with the id of that one today."""
+    merges = SkillRevision.objects.for_owner(owner).filter(
+        state=RevisionState.PUBLISHED, merged_from__skill__status=SkillStatus.ARCHIVED, skill__isnull=False
+    )
+    latest = merges.order_by("decided_at", "pk").values_list("merged_from__skill", "skill")
+    into: dict[str, str] = dict(latest)
+    ends = {source: _end_of(source, into) for source in into}
+    return {source: end for source, end in ends.items() if end not in into}
+
+
+def _end_of(source: str, into: dict[str, str]) -> str:
+    passed = {source}
+    while (following := into.get(source, source)) not in passed:
+        passed.add(source := following)
+    return source
