@@ -8,8 +8,9 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 
-from mirix.admin_forms import ServiceForm
+from mirix.admin_forms import ScopedChoice, ServiceForm
 from mirix.text import MAX_DEPTH, clean_json, clean_text
 from skills import quarantine
 from skills.content import (
@@ -20,7 +21,7 @@ from skills.content import (
     MAX_TRIGGERS,
     Content,
 )
-from skills.models import EntryType
+from skills.models import EntryType, Skill
 from skills.review.validation import json_errors
 
 MAX_REASON_CHARS = 2_000
@@ -50,6 +51,37 @@ class ReleaseForm(ServiceForm):
         label="Why",
         help_text="Kept with it, beside your name.",
     )
+
+    def clean_reason(self) -> str:
+        """Return the reason as it can be stored."""
+        return clean_text(self.cleaned_data["reason"])
+
+
+class SkillChoice(ScopedChoice):
+    """A skill, by its name."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Return name and version."""
+        return f"{obj.name} {obj.version}"
+
+
+class MergeForm(ServiceForm):
+    """Which skill takes another one in, and why."""
+
+    target = SkillChoice(queryset=Skill.objects.none(), label="Into")
+    reason = forms.CharField(
+        required=False,
+        max_length=MAX_REASON_CHARS,
+        widget=_area(2),
+        label="Why",
+        help_text="For those who decide about it.",
+    )
+
+    def __init__(self, data: Any = None, *, among: QuerySet, chosen: str) -> None:
+        super().__init__(data)
+        field = self.fields["target"]
+        assert isinstance(field, SkillChoice)
+        self.initial["target"] = field.scope(among, chosen)
 
     def clean_reason(self) -> str:
         """Return the reason as it can be stored."""

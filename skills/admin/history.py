@@ -7,20 +7,22 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
-from django.urls import URLPattern, path
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
 
 from mirix.text import clean_text
 from skills.admin.editing import WritingAdmin, as_validation_error, may_edit, save_skill, user_of
-from skills.admin.forms import ReasonForm
+from skills.admin.forms import MergeForm, ReasonForm
 from skills.admin.queue import may_decide
 from skills.admin.review import FIELD_LABELS
 from skills.content import Content
-from skills.models import RevisionState, Skill
+from skills.models import RevisionState, Skill, SkillStatus
 from skills.review.diffs import changed_words, field_diffs
 from skills.review.errors import BaseConflict, ReviewError
 from skills.review.history import MOVES, move, moves_from, rollback
+from skills.review.merges import propose_merge
 from skills.selectors.history import NoSuchRevision, find_of, pair_of, versions_of
+from skills.selectors.skills import others_of
 
 MAX_VERSIONS = 100
 SAID = {
@@ -32,16 +34,23 @@ SAID = {
 DONE = {"archive": "archived", "restore": "restored", "quarantine": "quarantined", "release": "released"}
 
 
+MERGING = (
+    "Once somebody has approved it, the other skill also says what this one says, with the same evidence. "
+    "This one is archived then; its history stays."
+)
+
+
 class HistoryAdmin(WritingAdmin):
     """Skills with a past that can be compared and brought back."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add editing, comparing, rolling back, and a page for each change of status."""
+        """Add editing, comparing, rolling back, merging, and a page for each change of status."""
         wrap = self.admin_site.admin_view
         return [
             path("<path:object_id>/edit/", wrap(self.edit_view), name="skills_skill_edit"),
             path("<path:object_id>/compare/", wrap(self.compare_view), name="skills_skill_compare"),
             path("<path:object_id>/rollback/", wrap(self.rollback_view), name="skills_skill_rollback"),
+            path("<path:object_id>/merge/", wrap(self.merge_view), name="skills_skill_merge"),
             *(
                 path(f"<path:object_id>/{act}/", wrap(self._moving(act)), name=f"skills_skill_{act}")
                 for act in MOVES
@@ -54,7 +63,8 @@ class HistoryAdmin(WritingAdmin):
         decides = may_decide(request, skill)
         versions = list(versions_of(skill=skill).defer("instructions", "examples")[:MAX_VERSIONS])
         return {
-            "may_edit": may_edit(request, skill),
+            "may_edit": (edits := may_edit(request, skill)),
+            "may_merge": edits and skill.status != SkillStatus.ARCHIVED and others_of(skill=skill).exists(),
             "may_decide": decides,
             "moves": moves_from(skill.status) if decides else [],
             "versions": versions,
@@ -120,6 +130,37 @@ class HistoryAdmin(WritingAdmin):
             unchanged=[],
             template="admin/skills/skill/rollback.html",
         )
+
+    def merge_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask into which of its owner's skills it goes, and propose that; whoever decides reads it first."""
+        skill: Skill = self.editable(request, object_id)
+
+        def save(form: MergeForm) -> HttpResponse:
+            try:
+                with transaction.atomic():
+                    proposal = propose_merge(
+                        source=skill,
+                        target=form.cleaned_data["target"],
+                        author=user_of(request),
+                        reason=form.cleaned_data["reason"],
+                    )
+                    self.log_change(request, skill, "Proposed to merge")
+            except ReviewError as error:
+                raise as_validation_error(error) from error
+            self.message_user(request, f"That {skill.name} goes into {proposal.name} waits for a decision.")
+            return HttpResponseRedirect(reverse("admin:skills_skillrevision_change", args=[proposal.pk]))
+
+        return self.serve_form(
+            request,
+            lambda data: MergeForm(
+                data, among=others_of(skill=skill), chosen=clean_text(request.GET.get("into", ""))
+            ),
+            save,
+            lambda form, status: self.form_page(
+                request, form, title="Merge into another skill", text=MERGING, submit="Propose", obj=skill,
+                status=status,
+            ),
+        )  # fmt: skip
 
     def _moving(self, act: str) -> Any:
         def view(request: HttpRequest, object_id: str) -> HttpResponse:

@@ -38,6 +38,17 @@ class RiskSerializer(serializers.Serializer):
     meaning = serializers.CharField()
 
 
+class MergedSerializer(serializers.ModelSerializer):
+    """The version of another skill that a revision takes in; publishing it archives that skill."""
+
+    revision_id = serializers.CharField(source="pk")
+    skill_id = serializers.CharField()
+
+    class Meta:
+        model = SkillRevision
+        fields: ClassVar[list[str]] = ["skill_id", "revision_id", "name", "version"]
+
+
 class RevisionSerializer(serializers.ModelSerializer):
     """An immutable snapshot of a skill's content, and what became of it."""
 
@@ -46,6 +57,7 @@ class RevisionSerializer(serializers.ModelSerializer):
     base_id = serializers.CharField(allow_null=True, help_text="The revision it was made against.")
     base_version = serializers.SerializerMethodField()
     supersedes_id = serializers.CharField(allow_null=True)
+    merged_from = MergedSerializer(allow_null=True)
     run_id = serializers.CharField(allow_null=True)
     risks = serializers.SerializerMethodField()
     decisions = DecisionSerializer(many=True)
@@ -62,6 +74,7 @@ class RevisionSerializer(serializers.ModelSerializer):
             "base_id",
             "base_version",
             "supersedes_id",
+            "merged_from",
             "author_kind",
             "run_id",
             "name",

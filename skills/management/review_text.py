@@ -42,6 +42,7 @@ def queue_row(revision: Any) -> dict[str, Any]:
         "user_id": revision.end_user.user_id,
         "action": revision.action,
         "base_version": revision.base.version if revision.base else None,
+        "merges": revision.merged_from.name if revision.merged_from else None,
         "words_added": added,
         "words_removed": removed,
         "evidence": revision.evidence_count,
@@ -154,6 +155,8 @@ def detail_page(revision: Any, evidence: Sequence[SkillExperience], *, colours: 
             f"user {visible_line(revision.end_user.user_id)}"
         ),
     ]
+    if merged := revision.merged_from:
+        parts.append(Text(f"takes in {visible_line(merged.name)} {merged.version}, which is archived then"))
     if revision.rationale:
         parts.append(Text(visible(revision.rationale)))
     parts += [Text(f"! {RISK_LABELS.get(flag, flag)}", style="yellow") for flag in revision.risk_flags]

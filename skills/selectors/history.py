@@ -21,7 +21,7 @@ def past_of(*, skill: Skill) -> OwnedQuerySet:
     return (
         SkillRevision.objects.with_owner_of(skill)
         .filter(skill=skill)
-        .select_related("end_user", "base", "author")
+        .select_related("end_user", "base", "author", "merged_from")
         .prefetch_related("decisions")
         .order_by("-created_at", "-pk")
     )

@@ -17,9 +17,15 @@ def revisions_of(*, organization: Organization) -> OwnedQuerySet:
     """Return an organization's revisions of every state with base and decisions, ready to be shown."""
     return (
         SkillRevision.objects.for_organization(organization)
-        .select_related("end_user", "base")
+        .select_related("end_user", "base", "merged_from")
         .prefetch_related("decisions")
     )
+
+
+def others_of(*, skill: Skill) -> OwnedQuerySet:
+    """Return the other skills of a skill's owner that are not archived, by name."""
+    others = Skill.objects.with_owner_of(skill).exclude(pk=skill.pk)
+    return others.exclude(status=SkillStatus.ARCHIVED).order_by("name")
 
 
 def merged_skills(*, owner: Owner) -> dict[str, str]:

@@ -66,6 +66,7 @@ def test_list_as_json(owner):
             "user_id": "alice",
             "action": "create",
             "base_version": None,
+            "merges": None,
             "words_added": 26,
             "words_removed": 0,
             "evidence": 0,

@@ -132,3 +132,30 @@ def test_a_name_of_several_end_users_needs_one(owner, skill):
 def test_a_strangers_skill_is_unknown(stranger, skill):
     with pytest.raises(CommandError, match="unknown skill"):
         run(stranger, "archive", skill.pk, "--reason", "So.")
+
+
+def test_merge_proposes_and_says_what_is_archived_then(owner, skill):
+    other = make_skill(owner, make_content(name="settle", instructions="1. Look at the balance."))
+
+    said = run(owner, "merge", "settle", "--into", "pay", "--reason", "They are one.")
+
+    proposal = skill.revisions.get(state="proposed")
+    assert said == (f"{proposal.pk} waits for a decision: pay takes settle in, which is archived then.")
+    assert (proposal.rationale, proposal.merged_from) == ("They are one.", other.current_revision)
+    data = json.loads(run(owner, "merge", "settle", "--into", skill.pk, "--json"))
+    assert (data["id"], data["skill_id"], data["merged_from"]) == (proposal.pk, skill.pk, other.pk)
+    out = io.StringIO()
+    call_command("review", "show", proposal.pk, "--organization", owner.organization.name, stdout=out)
+    assert "takes in settle 0.1.0, which is archived then" in out.getvalue()
+
+
+def test_what_cannot_be_merged_is_one_line(owner, skill):
+    make_skill(make_owner(owner.organization, "bob"), make_content(name="settle"))
+
+    for arguments, message in (
+        ((), "merge into which skill"),
+        (("--into", "settle"), "unknown skill 'settle'"),
+        (("--into", "pay"), "cannot be merged into itself"),
+    ):
+        with pytest.raises(CommandError, match=message):
+            run(owner, "merge", "pay", *arguments)

@@ -17,6 +17,7 @@ from skills.models import Skill, SkillRevision
 from skills.review.diffs import changed_words, field_diffs
 from skills.review.errors import ReviewError
 from skills.review.history import MOVES, move, rollback
+from skills.review.merges import propose_merge
 from skills.selectors.history import NoSuchRevision, find_of, pair_of, past_of
 from skills.selectors.skills import skills_of
 
@@ -24,16 +25,19 @@ from skills.selectors.skills import skills_of
 class Command(DecidingCommand):
     """List skills, show and compare their versions, bring one back, take a skill out of use and back."""
 
-    help = "Skills and their versions: list, history, diff, rollback, archive, restore, quarantine, release."
+    help = "Skills and their versions: list, history, diff, rollback, merge, archive, restore, …"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take what to do, and with which skill."""
         super().add_arguments(parser)
-        parser.add_argument("action", choices=["list", "history", "diff", "rollback", *MOVES])
+        parser.add_argument("action", choices=["list", "history", "diff", "rollback", "merge", *MOVES])
         parser.add_argument("skill", nargs="?", metavar="SKILL", help="its id or its name")
         parser.add_argument("--user", metavar="USER_ID", help="the end user whose skill it is")
         parser.add_argument("--from", dest="old", default="", metavar="REVISION", help="diff: id or version")
         parser.add_argument("--to", default="", metavar="REVISION", help="diff, rollback: id or version")
+        parser.add_argument(
+            "--into", default="", metavar="SKILL", help="merge: id or name of the other skill"
+        )
         parser.add_argument("--reason", default="", help="why; needed by whatever changes a skill")
         parser.add_argument("--by", metavar="USERNAME", help="the member who decides")
         parser.add_argument(
@@ -59,6 +63,8 @@ class Command(DecidingCommand):
                     self.history(skill, options["limit"])
                 case "diff":
                     self.diff(skill, options["old"], options["to"])
+                case "merge":
+                    self.merge(organization, skill, options)
                 case _:
                     self.act(organization, skill, options)
         except (ReviewError, NoSuchRevision) as error:
@@ -120,6 +126,19 @@ class Command(DecidingCommand):
             done = f"{skill.name} is {status}, as {revision.version} ({skill.pk})."
         row = _row(skills_of(organization=organization).get(pk=skill.pk))
         self.answer(row | {"revision_id": revision.pk}, done)
+
+    def merge(self, organization: Organization, skill: Skill, options: dict[str, Any]) -> None:
+        """Propose that another skill of the same end user takes this one in."""
+        if not options["into"]:
+            raise CommandError("merge into which skill? name it: --into pay-an-order")
+        target = self.skill(organization, options["into"], skill.end_user.user_id)
+        by, reason = self.member(organization, options["by"]), clean_text(options["reason"])
+        proposal = propose_merge(source=skill, target=target, author=by, reason=reason)
+        self.answer(
+            _revision(proposal) | {"skill_id": target.pk, "merged_from": skill.pk},
+            f"{proposal.pk} waits for a decision: {target.name} takes {skill.name} in, "
+            "which is archived then.",
+        )
 
     def skill(self, organization: Organization, name: str | None, user: str | None) -> Skill:
         """Return the skill that is meant; a name that several end users have needs `--user`."""

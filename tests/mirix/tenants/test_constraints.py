@@ -84,7 +84,8 @@ def row_of(owner, link: str) -> Model:
     run = make_run(owner)
     skill = make_skill(owner)
     attempt = make_attempt(run, session)
-    proposal = make_proposal(owner, skill=skill, run=run, supersedes=skill.current_revision)
+    first = skill.current_revision
+    proposal = make_proposal(owner, skill=skill, run=run, supersedes=first, merged_from=first)
     turn = session.turns.get()
     turn.intake = make_intake(owner, client)
     make_key(client)

@@ -15,7 +15,7 @@ from skills.content import Content
 from skills.models import ReviewDecision, Skill, SkillRevision
 from skills.review.history import archive
 from skills.review.publishing import approve, reject
-from tests.factories import make_content, make_member, make_proposal, make_skill
+from tests.factories import make_content, make_member, make_owner, make_proposal, make_skill
 
 pytestmark = pytest.mark.django_db
 
@@ -365,3 +365,48 @@ def test_a_longer_past_costs_no_more_queries(reviewer, owner, skill, act):
         edit = replace(Content.of(skill), instructions=f"1. Edit {number}.")
         approve(revision=make_proposal(owner, edit, now(skill)))
     assert queries() == few
+
+
+def test_one_skill_is_merged_into_another_by_a_proposal(reviewer, owner, skill):
+    other = make_skill(owner, make_content(name="settle", instructions="1. Look at the balance."))
+    make_skill(owner, make_content(name="third"))
+    make_skill(owner, make_content(name="gone"), status="archived")
+    assert url(other, "merge") in reviewer.get(url(other, "change")).content.decode()
+    asked = reviewer.get(url(other, "merge"))
+    assert [label for _, label in asked.context["form"].fields["target"].choices] == [
+        "Choose one",
+        "pay 0.1.1",
+        "third 0.1.0",
+    ]
+
+    done = reviewer.post(url(other, "merge"), {"target": skill.pk, "reason": "They are one."}, follow=True)
+
+    proposal = skill.revisions.get(state="proposed")
+    assert done.redirect_chain == [(url(proposal, "change"), 302)]
+    shown = done.content.decode()
+    assert "Approving it also archives" in shown
+    assert url(other, "change") in shown
+    assert (proposal.author.username, proposal.rationale) == ("rita", "They are one.")
+    assert reviewer.post(url(proposal, "approve")).status_code == 302
+    assert (now(other).status, now(skill).version) == ("archived", "0.1.2")
+    assert "It takes in" in reviewer.get(url(proposal, "change")).content.decode()
+
+
+def test_who_may_merge_and_with_what(owner, skill, stranger):
+    other = make_skill(owner, make_content(name="settle"))
+    foreign, mates = make_skill(stranger), make_skill(make_owner(owner.organization, "bob"))
+    readers = {
+        "operator": (make_member(owner.organization, "operator"), 200),
+        "stranger": (make_member(stranger.organization, "reviewer"), 404),
+    }
+    for user, status in readers.values():
+        assert as_user(user).get(url(other, "merge")).status_code == status
+    operator = as_user(readers["operator"][0])
+    for target in (foreign.pk, mates.pk, other.pk, "proc-no", "a\x00b", ""):
+        assert operator.post(url(other, "merge"), {"target": target}).status_code == 400
+    make_proposal(owner, make_content(name="pay", instructions="1. Wait."), skill)
+    refused = operator.post(url(other, "merge"), {"target": skill.pk})
+    assert refused.status_code == 400
+    assert "is open; amend that one" in refused.content.decode()
+
+    assert not SkillRevision.objects.filter(merged_from__isnull=False).exists()

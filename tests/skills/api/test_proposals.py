@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from skills.content import Content
+from skills.review.merges import propose_merge
 from skills.review.publishing import reject
 from tests.factories import (
     make_content,
@@ -141,3 +142,17 @@ def test_longer_lists_and_more_evidence_take_no_more_queries(read_api, owner):
 
     assert queries("/v1/proposals") == few == 3
     assert queries(one) == little == 4
+
+
+def test_a_merge_names_the_skill_that_it_takes_in(read_api, owner):
+    source, target = make_skill(owner, make_content(name="settle")), make_skill(owner)
+    proposal = propose_merge(source=source, target=target)
+    named = {
+        "skill_id": source.pk,
+        "revision_id": source.current_revision.pk,
+        "name": "settle",
+        "version": "0.1.0",
+    }
+
+    assert read_api.get(f"/v1/proposals/{proposal.pk}").json()["merged_from"] == named
+    assert [row["merged_from"] for row in read_api.get("/v1/proposals").json()["results"]] == [named]

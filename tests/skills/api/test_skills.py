@@ -110,6 +110,7 @@ def test_the_past_of_a_skill(read_api, owner):
         "base_id": first.pk,
         "base_version": "0.1.0",
         "supersedes_id": None,
+        "merged_from": None,
         "author_kind": "offline",
         "run_id": None,
         "name": skill.name,
