@@ -107,7 +107,7 @@ def _straightened(item: dict[str, Any]) -> dict[str, Any]:
     fields = {re.sub(r"[\s_-]+", "_", str(name)[:100]).casefold(): value for name, value in item.items()}
     cited = fields.get("experiences", fields.get("experience_ids"))
     return {
-        "action": _word(fields.get("action", "")),
+        "action": _name(fields.get("action")),
         "skill": _word(fields.get("skill", fields.get("skill_id"))),
         "experiences": [_word(entry) for entry in _list(cited)],
         "name": _word(fields.get("name")),
@@ -122,7 +122,7 @@ def _straightened(item: dict[str, Any]) -> dict[str, Any]:
 def _replacement(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    given = {"field": _word(value.get("field", "instructions")) or "instructions"}
+    given = {"field": _name(value.get("field")) or "instructions"}
     # The old text is looked up letter by letter: nothing is taken out of it but what no text here can hold.
     old, new = value.get("old", value.get("old_text", "")), value.get("new", value.get("new_text", ""))
     return given | {"old": clean_text(old) if isinstance(old, str) else old, "new": _text(new)}
@@ -145,3 +145,9 @@ def _text(value: Any) -> Any:
 def _word(value: Any) -> Any:
     text = _text(value)
     return text.strip(" \t\r\n`\"'[]") if isinstance(text, str) else text
+
+
+def _name(value: Any) -> Any:
+    """Return one of our own words as we write it."""
+    word = _word(value)
+    return word.casefold() if isinstance(word, str) else word
