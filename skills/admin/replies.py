@@ -21,12 +21,12 @@ class Reply:
     ends: str = ""
 
 
-def with_reply(attempts: QuerySet, *, chars: int) -> QuerySet:
+def with_reply(attempts: QuerySet, *, chars: int, also: str = "dropped") -> QuerySet:
     """Return attempts with what `reply_of` needs to show at most so many characters of each reply.
 
-    A reply may have ten million: the rest stays in the database.
+    A reply may have ten million: the rest stays in the database, with the field `also`.
     """
-    return attempts.defer("raw_reply", "dropped").annotate(
+    return attempts.defer("raw_reply", also).annotate(
         reply_chars=Length("raw_reply"),
         reply_begins=Left("raw_reply", chars),
         reply_ends=Right("raw_reply", chars // TAIL_SHARE),

@@ -37,7 +37,7 @@ REFRESH_SECONDS = 5
 """How often the page of a run that goes on is loaded anew."""
 
 
-class _Number(Func):
+class EntriesOf(Func):
     """The number of entries of a JSON list."""
 
     function = "jsonb_array_length"
@@ -96,9 +96,12 @@ class RunAdmin(PageAdmin):
             "refresh": REFRESH_SECONDS if is_open(obj) else 0,
             "is_silent": obj.state == RunState.RUNNING and rows.exists(),
             "counts": [(name, _count(value)) for name, value in progress.counts.items()],
-            "attempts": attempts.annotate(dropped_count=_Number("dropped")).order_by("created_at", "id")[
+            "attempts": attempts.annotate(dropped_count=EntriesOf("dropped")).order_by("created_at", "id")[
                 :MAX_ROWS
             ],
+            "proposer_calls": obj.proposer_calls.defer("raw_reply", "refused", "experience_ids")
+            .annotate(refused_count=EntriesOf("refused"))
+            .order_by("created_at", "id")[:MAX_ROWS],
             "revisions": obj.revisions.order_by("created_at", "id")[:MAX_ROWS],
         }
 
@@ -145,7 +148,7 @@ class AttemptAdmin(PageAdmin):
 
     def annotated(self, rows: QuerySet) -> QuerySet:
         """Count what was dropped of each reply."""
-        return rows.annotate(dropped_count=_Number("dropped"))
+        return rows.annotate(dropped_count=EntriesOf("dropped"))
 
     @display(description="Attempt")
     def reading(self, obj: DistillationAttempt) -> str:
@@ -180,7 +183,7 @@ class AttemptAdmin(PageAdmin):
     @display(description="Took", ordering="duration_ms")
     def took(self, obj: DistillationAttempt) -> str:
         """Return the time from the first request to the last answer."""
-        return _duration(obj)
+        return duration_of(obj.duration_ms)
 
     @display(description="Tokens")
     def tokens(self, obj: DistillationAttempt) -> int:
@@ -205,7 +208,7 @@ class AttemptAdmin(PageAdmin):
             "verdict_colour": VERDICT_COLOURS[obj.get_verdict_display()],
             "reply": reply_of(shown, chars=MAX_REPLY_CHARS),
             "reply_chars": shown.reply_chars,
-            "took": _duration(obj),
+            "took": duration_of(obj.duration_ms),
             "dropped": parts[:MAX_ROWS],
             "dropped_count": len(parts),
             "flags": _flags(obj),
@@ -231,7 +234,6 @@ def _flags(attempt: DistillationAttempt) -> list[tuple[str, str]]:
     return [(str(flag), FLAGS.get(str(flag), str(flag))) for flag in attempt.flags]
 
 
-def _duration(attempt: DistillationAttempt) -> str:
-    """Return how long it took, in seconds above one."""
-    ms = attempt.duration_ms
+def duration_of(ms: int) -> str:
+    """Return how long something took, in seconds above one."""
     return f"{ms} ms" if ms < 1_000 else f"{ms / 1_000:.1f} s"

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from mirix.api.authentication import principal_of
 from mirix.api.filters import UserIdFilter
 from mirix.api.views import ReadOnlyModelViewSet
-from skills.models import AutoDreamRun, DistillationAttempt, RunState, RunTrigger
+from skills.models import AutoDreamRun, DistillationAttempt, ProposerCall, RunState, RunTrigger
 from skills.progress import Progress, progress_of
 from skills.selectors.runs import runs_of, with_attempts
 
@@ -86,6 +86,37 @@ class AttemptSerializer(serializers.ModelSerializer):
         return [str(part.get("reason", "")) for part in attempt.dropped]
 
 
+class ProposerCallSerializer(serializers.ModelSerializer):
+    """One question to a proposer's model about the lessons of one topic."""
+
+    error = BriefError()
+    experience_ids = serializers.ListField(child=serializers.CharField(), help_text="The lessons it showed.")
+    refused = serializers.SerializerMethodField(help_text="Why operations of the answer were not written.")
+
+    class Meta:
+        model = ProposerCall
+        fields = [
+            "id",
+            "topic",
+            "model",
+            "prompt_version",
+            "verdict",
+            "experience_ids",
+            "operations",
+            "refused",
+            "calls",
+            "prompt_tokens",
+            "completion_tokens",
+            "duration_ms",
+            "error",
+            "created_at",
+        ]
+
+    def get_refused(self, call: ProposerCall) -> list[str]:
+        """Return the reasons; what was refused is in the admin, for people."""
+        return [str(part.get("reason", "")) for part in call.refused]
+
+
 class RunProgressSerializer(serializers.Serializer):
     """How far a run has come."""
 
@@ -94,16 +125,17 @@ class RunProgressSerializer(serializers.Serializer):
 
 
 class RunDetailSerializer(RunSerializer):
-    """A run with its attempts, in their order, and what it put off or refused to write.
+    """A run with what it asked, of a distiller and of a proposer's model, and what it did not write.
 
     While it is going on, counts and tokens are those so far.
     """
 
     progress = RunProgressSerializer()
     attempts = AttemptSerializer(many=True)
+    proposer_calls = ProposerCallSerializer(many=True)
 
     class Meta(RunSerializer.Meta):
-        fields = [*RunSerializer.Meta.fields, "progress", "notes", "attempts"]
+        fields = [*RunSerializer.Meta.fields, "progress", "notes", "attempts", "proposer_calls"]
 
     def to_representation(self, run: AutoDreamRun) -> dict[str, Any]:
         """Return the run as it stands at this moment."""

@@ -10,7 +10,7 @@ from django.db.models import Count, Prefetch, QuerySet
 from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
 from mirix.tenants.querysets import OwnedQuerySet
-from skills.models import AutoDreamRun, DistillationAttempt, RunState
+from skills.models import AutoDreamRun, DistillationAttempt, ProposerCall, RunState
 
 
 def runs_of(*, organization: Organization) -> OwnedQuerySet:
@@ -19,13 +19,19 @@ def runs_of(*, organization: Organization) -> OwnedQuerySet:
 
 
 def with_attempts(runs: OwnedQuerySet) -> OwnedQuerySet:
-    """Add to runs their attempts in order, each with its session; raw replies are left in the database."""
+    """Add to runs their attempts, each with its session, and questions to a model, in order.
+
+    Raw replies are left in the database.
+    """
     attempts = (
         DistillationAttempt.objects.select_related("session")
         .defer("raw_reply", "session__last_error")
         .order_by("created_at", "pk")
     )
-    return runs.prefetch_related(Prefetch("attempts", queryset=attempts))
+    calls = ProposerCall.objects.defer("raw_reply").order_by("created_at", "pk")
+    return runs.prefetch_related(
+        Prefetch("attempts", queryset=attempts), Prefetch("proposer_calls", queryset=calls)
+    )
 
 
 def last_dream_at(*, owner: Owner) -> datetime | None:

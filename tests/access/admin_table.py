@@ -307,6 +307,7 @@ MODELS = {
     "conversations.session": READ + CLOSING + RETRYING,
     "skills.autodreamrun": READ,
     "skills.distillationattempt": READ + REPLY,
+    "skills.proposercall": READ,
     "skills.searchevent": READ + TRYING,
     "skills.skill": READ + TRAVELLING + EDITING_SKILL + HISTORY,
     "skills.skillexperience": READ + RELEASING,

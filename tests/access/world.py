@@ -44,6 +44,7 @@ from tests.factories import (
     make_key,
     make_member,
     make_proposal,
+    make_proposer_call,
     make_run,
     make_search,
     make_session,
@@ -183,6 +184,7 @@ def _add_work(side: Side, client: Any) -> None:
     )
     run = make_run(owner, parameters={"note": canary})
     attempt = make_attempt(run, session, raw_reply=canary)
+    call = make_proposer_call(run, topic=canary, raw_reply=canary)
     learned = {"title": canary, "content": canary, "attempt": attempt}
     held = make_experience(owner, session, **learned, quarantined=True, quarantine_reason=canary)
     experience = make_experience(owner, session, **learned)
@@ -210,7 +212,9 @@ def _add_work(side: Side, client: Any) -> None:
         vector=[0.6, 0.8],
     )
     asked = make_search(owner, [skill], client=client, query=canary, degraded=canary)
-    side.add(run, attempt, held, experience, skill, proposal, decision, document, posting, embedding, asked)
+    side.add(
+        run, attempt, call, held, experience, skill, proposal, decision, document, posting, embedding, asked
+    )
 
 
 def _nobody(home: Side, member: User) -> dict[str, dict[str, str]]:

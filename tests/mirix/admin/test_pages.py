@@ -28,6 +28,7 @@ from tests.factories import (
     make_organization,
     make_owner,
     make_proposal,
+    make_proposer_call,
     make_run,
     make_search,
     make_session,
@@ -76,6 +77,7 @@ ROWS: dict[str, Callable[[Owner], Any]] = {
     "skills.skillexperience": make_experience,
     "skills.autodreamrun": make_run,
     "skills.distillationattempt": _attempt,
+    "skills.proposercall": lambda owner: make_proposer_call(make_run(owner)),
     "skills.searchevent": lambda owner: make_search(owner, [make_skill(owner)]),
 }
 MANAGED = {f"tenants.{model}" for model in ("organization", "client", "apikey", "enduser", "membership")}

@@ -8,7 +8,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from conversations.models import Session
-from tests.factories import make_attempt, make_experience, make_owner, make_run, make_session
+from tests.factories import (
+    make_attempt,
+    make_experience,
+    make_owner,
+    make_proposer_call,
+    make_run,
+    make_session,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -50,6 +57,7 @@ def test_a_run_shows_what_it_did_with_each_session(read_api, owner):
         "heartbeat_at": None,
         "finished_at": None,
         "progress": {"read": 0, "left": 0},
+        "proposer_calls": [],
     }
     assert [(a["session_id"], a["verdict"], a["error"], a["duration_ms"]) for a in attempts] == [
         (good.session_id, "ok", "", 12),
@@ -177,10 +185,12 @@ def test_more_rows_take_no_more_queries(read_api, owner):
 
     run = make_run(owner)
     make_attempt(run, make_session(owner))
+    make_proposer_call(run)
     read_api.get("/v1/runs")
     before = queries("/v1/runs"), queries(f"/v1/runs/{run.pk}")
     for _ in range(19):
         make_run(owner)
         make_attempt(run, make_session(owner))
+        make_proposer_call(run)
 
-    assert (queries("/v1/runs"), queries(f"/v1/runs/{run.pk}")) == before == (2, 3)
+    assert (queries("/v1/runs"), queries(f"/v1/runs/{run.pk}")) == before == (2, 4)
