@@ -7,7 +7,8 @@ again until a lesson of its topic is new; where there was no answer, or no room 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from django.db import transaction
@@ -15,7 +16,7 @@ from django.db import transaction
 from mirix.tenants.owners import Owner
 from mirix.tenants.usage import count_tokens, next_day, tokens_left
 from mirix.text import clean_json, clean_text
-from skills.asking import Stopped
+from skills.asking import GLANCE_SECONDS, Stopped, slots
 from skills.distillation.wording import number
 from skills.evolution.clusters import Cluster
 from skills.evolution.lapsing import Claim
@@ -24,6 +25,7 @@ from skills.evolution.prompt import Turned
 from skills.evolution.types import Operation, Refusal, SkillView
 from skills.models import ExperienceStatus, ProposerCall, SkillExperience, Verdict
 from skills.review.errors import ReviewError
+from skills.spending import under_way
 
 MAX_TOPIC_CHARS = 160
 
@@ -62,7 +64,7 @@ def converse(
         if not desk.has_room():
             desk.refused.append(Refusal(reason=f"The budget is used up; not asked about: {waiting}."))
             return
-        if reason := _Talk(desk, proposer, cluster).hold():
+        if reason := _Talk(desk, proposer, cluster, should_stop).hold():
             desk.refused.append(Refusal(reason=f"{reason} Not asked about: {waiting}."))
             return
 
@@ -70,8 +72,10 @@ def converse(
 class _Talk:
     """What is asked and answered about one topic."""
 
-    def __init__(self, desk: Desk, proposer: LlmProposer, cluster: Cluster) -> None:
-        self.desk, self.proposer, self.cluster = desk, proposer, cluster
+    def __init__(
+        self, desk: Desk, proposer: LlmProposer, cluster: Cluster, should_stop: Callable[[], bool]
+    ) -> None:
+        self.desk, self.proposer, self.cluster, self.should_stop = desk, proposer, cluster, should_stop
         self.ids = {lesson.id for lesson in cluster.experiences}
         self.is_settled = True
         """Whether asking the same again would be for nothing."""
@@ -98,16 +102,22 @@ class _Talk:
         """Return the answer to one question; a text, why none can be asked now."""
         candidates = self.desk.candidates(self.cluster)
         organization = self.desk.owner.organization
+        tokens = self.proposer.estimate(self.cluster.experiences, candidates)
         left = tokens_left(organization=organization)
-        if left is not None and left < self.proposer.estimate(self.cluster.experiences, candidates):
-            return f"The day's tokens are used up, until {next_day():%Y-%m-%d %H:%M %Z}."
-        answer = self.proposer.ask(self.cluster.experiences, candidates, refused)
-        count_tokens(
-            organization=organization,
-            prompt=answer.prompt_tokens,
-            completion=answer.completion_tokens,
-            calls=answer.calls,
-        )
+        if left is not None and not under_way.reserve(organization, tokens, left=left):
+            return f"The day's tokens do not suffice until {next_day():%Y-%m-%d %H:%M %Z}."
+        try:
+            with self._slot():
+                answer = self.proposer.ask(self.cluster.experiences, candidates, refused)
+            count_tokens(
+                organization=organization,
+                prompt=answer.prompt_tokens,
+                completion=answer.completion_tokens,
+                calls=answer.calls,
+            )
+        finally:
+            if left is not None:
+                under_way.release(organization, tokens)
         if not answer.error:
             return answer
         self.is_settled = False
@@ -118,6 +128,17 @@ class _Talk:
         reason = f"There is no answer about this topic: {answer.error}."
         self.desk.refused.append(Refusal(reason=reason, name=self.cluster.topic, experience_ids=ids))
         return answer
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        """Hold one of the process's slots; raises `Stopped` where it is to stop while it waits."""
+        while not slots.take(patience=GLANCE_SECONDS):
+            if self.should_stop():
+                raise Stopped
+        try:
+            yield
+        finally:
+            slots.give_back()
 
     def _take(self, answer: Answer) -> list[tuple[Draft, str]]:
         """Write what an answer asks for; return what was refused, with the reason."""

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from mirix.tenants.models import OrganizationSettings, TokenUsage
-from skills.asking import Stopped
+from skills.asking import Stopped, slots
 from skills.content import Content
 from skills.evolution import dialogue
 from skills.evolution.curator import evolve
@@ -28,6 +28,7 @@ from skills.models import (
 from skills.review.editing import edit_skill
 from skills.review.history import rollback
 from skills.runs import claim
+from skills.spending import under_way
 from tests.endpoints import ChatAnswer, ChatRequest
 from tests.factories import make_content, make_experience, make_session, make_skill
 from tests.skills.evolution.answers import answer, create, edit, operation
@@ -465,9 +466,45 @@ def test_when_the_days_tokens_are_used_up_topics_wait(owner, held, ask, chat_ser
     ask(answer(create(one)))
     report = evolve(owner=owner, claim=held)
     (refusal,) = report.refused
-    assert refusal.reason.startswith("The day's tokens are used up, until ")
+    assert refusal.reason.startswith("The day's tokens do not suffice until ")
     assert refusal.reason.endswith(" Not asked about: one topic.")
     assert (chat_server.calls, statuses(one)) == (0, [PENDING])
+
+
+def test_what_a_question_may_take_is_reserved_while_it_is_asked(owner, held, ask, chat_server):
+    OrganizationSettings.objects.update_or_create(
+        organization=owner.organization, defaults={"daily_token_budget": 6_000}
+    )
+    reserved: list[bool] = []
+    one = lesson(owner)
+
+    def look(request: ChatRequest) -> str:
+        reserved.append(under_way.reserve(owner.organization, 3_000, left=6_000))
+        return answer(create(one))
+
+    ask(look)
+    assert len(evolve(owner=owner, claim=held).proposed) == 1
+    assert reserved == [False]
+    assert under_way.reserve(owner.organization, 6_000, left=6_000)
+    under_way.release(owner.organization, 6_000)
+
+
+def test_a_question_waits_for_a_slot_and_gives_it_back(owner, held, ask, chat_server, settings):
+    settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 1
+    one = lesson(owner)
+    ask(answer(create(one)))
+    assert slots.take(patience=0)
+    try:
+        looks = iter([False, False, True])  # before the topic, and at two glances
+        with pytest.raises(Stopped):
+            evolve(owner=owner, claim=held, should_stop=lambda: next(looks))
+    finally:
+        slots.give_back()
+    assert (chat_server.calls, statuses(one)) == (0, [PENDING])
+    evolve(owner=owner, claim=held)
+    assert chat_server.calls == 1
+    assert slots.take(patience=0)
+    slots.give_back()
 
 
 def test_what_the_budget_has_no_room_for_waits_and_is_not_asked_about(
