@@ -62,7 +62,7 @@ class DreamCommand(OwnerCommand):
         )
         parser.add_argument(
             "--model",
-            type=_model,
+            type=model_name,
             default="",
             metavar="NAME",
             help="another model of the same endpoint; of no use where sessions are distilled by rules",
@@ -166,7 +166,7 @@ class ProgressBar(Watcher):
         self._progress.update(self._task, description="Evolving skills")
 
 
-def _model(text: str) -> str:
+def model_name(text: str) -> str:
     """Return the name of a model as an argument gives it."""
     if len(text) > MAX_MODEL_CHARS:
         raise ArgumentTypeError(f"a model's name has at most {MAX_MODEL_CHARS} characters")

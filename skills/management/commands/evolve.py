@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from mirix.tenants.commands import OwnerCommand
 from mirix.text import visible_line
 from skills.dream import tally_of, tokens_of
 from skills.evolution.curator import evolve
 from skills.evolution.types import EvolutionReport
+from skills.management.dreaming import model_name
 from skills.models import RunState, RunTrigger, SkillRevision
 from skills.runs import LostRun, OwnerBusy, RunClaim, claim
 
@@ -21,11 +22,23 @@ class Command(OwnerCommand):
 
     help = "Turn a user's pending experiences into proposals, without distilling sessions."
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take the model."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--model",
+            type=model_name,
+            default="",
+            metavar="NAME",
+            help="another model of the same endpoint; of no use where rules propose",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Claim a run, evolve, and say what was proposed, published and refused."""
         owner = self.owner(options)
         try:
-            held = claim(owner=owner, trigger=RunTrigger.COMMAND, parameters={"only": "evolve"})
+            parameters = {"only": "evolve"} | ({"model": options["model"]} if options["model"] else {})
+            held = claim(owner=owner, trigger=RunTrigger.COMMAND, parameters=parameters)
             report = self._evolve(held)
         except OwnerBusy as busy:
             raise CommandError(f"{owner} is busy: {busy.run.pk} ({busy.run.trigger}) is going on.") from busy

@@ -12,6 +12,7 @@ from skills.evolution import curator
 from skills.models import AutoDreamRun, RunState, RunTrigger, SkillRevision
 from skills.runs import claim
 from tests.factories import make_experience, make_owner
+from tests.skills.evolution.answers import answer, create
 
 pytestmark = pytest.mark.django_db
 
@@ -109,3 +110,22 @@ def test_an_unknown_user_is_one_clear_line(owner, stranger):
         call_command("evolve", "--organization", owner.organization.name, "--user", unknown.end_user.user_id)
 
     assert not SkillRevision.objects.exists()
+
+
+def test_a_model_is_named_for_one_run(owner, chat_server):
+    lesson = make_experience(owner)
+    skill = create(lesson, name="pay", description="Paying. Use when paying.")
+    chat_server.answer = lambda request: answer(skill)
+
+    told = json.loads(evolve(owner, "--model", "larger", "--json"))
+
+    run = AutoDreamRun.objects.get()
+    assert [request.body["model"] for request in chat_server.requests] == ["larger"]
+    assert told["consumed"] == [lesson.pk]
+    assert (run.parameters, run.tokens) == ({"only": "evolve", "model": "larger"}, 110)
+
+
+def test_the_name_of_a_model_has_a_limit(owner):
+    with pytest.raises(CommandError, match="at most 128 characters"):
+        evolve(owner, "--model", "m" * 129)
+    assert not AutoDreamRun.objects.exists()
