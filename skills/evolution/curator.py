@@ -172,13 +172,14 @@ class _Evolution:
     def _batch(self) -> list[Cluster]:
         """Return the topics that are ready, with the weightiest 50 experiences of all of them.
 
-        What the last run refused stands at the end of the line, so that it cannot hold up the rest for ever.
+        What the last run refused, and what a model left before, stands at the end of the line, so that it
+        cannot hold up the rest for ever.
         """
         pool = [
             experience_view(experience) for experience in pending_experiences(owner=self.owner)[:MAX_POOL]
         ]
         refused = refused_lately(owner=self.owner)
-        pool.sort(key=lambda view: view.id in refused)
+        pool.sort(key=lambda view: (bool(view.considered_by), view.id in refused))
         ready = [
             cluster
             for cluster in clusters(pool)

@@ -20,9 +20,10 @@ from skills.asking import GLANCE_SECONDS, Stopped, slots
 from skills.distillation.wording import number
 from skills.evolution.clusters import Cluster
 from skills.evolution.lapsing import Claim
+from skills.evolution.library import Library
 from skills.evolution.llm import Answer, Draft, LlmProposer
 from skills.evolution.prompt import Turned
-from skills.evolution.types import Operation, Refusal, SkillView
+from skills.evolution.types import ExperienceView, Operation, Refusal, SkillView
 from skills.models import ExperienceStatus, ProposerCall, SkillExperience, Verdict
 from skills.review.errors import ReviewError
 from skills.spending import under_way
@@ -35,7 +36,9 @@ class Desk(Protocol):
 
     owner: Owner
     claim: Claim
+    library: Library
     refused: list[Refusal]
+    consumed: list[str]
 
     def candidates(self, cluster: Cluster) -> list[SkillView]:
         """Return the texts that a topic's lessons may belong to, as they stand now."""
@@ -79,6 +82,9 @@ class _Talk:
         self.ids = {lesson.id for lesson in cluster.experiences}
         self.is_settled = True
         """Whether asking the same again would be for nothing."""
+        self.wrote = False
+        self.answered: set[str] = set()
+        """The lessons that the answers speak of."""
 
     def hold(self) -> str:
         """Ask, write, and ask once more about what was refused; return why nobody can be asked now."""
@@ -86,7 +92,7 @@ class _Talk:
         if isinstance(answer, str):
             return answer
         turned = self._take(answer)
-        if turned and self.desk.has_room():
+        if turned and self._left() and self.desk.has_room():
             again = self._ask([Turned(item=draft.item, reason=reason) for draft, reason in turned])
             if isinstance(again, str):
                 self._note_all(turned)
@@ -98,17 +104,28 @@ class _Talk:
             self._settle(answer)
         return ""
 
+    def _left(self) -> list[ExperienceView]:
+        """Return the lessons that were not used up by now."""
+        return [lesson for lesson in self.cluster.experiences if lesson.id not in self.desk.consumed]
+
+    def _texts(self) -> list[SkillView]:
+        """Return the texts that the lessons may belong to, first those that others of their topics taught."""
+        topics = {lesson.topic for lesson in self.cluster.experiences} - {""}
+        taught = self.desk.library.taught(topics)
+        known = {view.key for view in taught}
+        return [*taught, *(view for view in self.desk.candidates(self.cluster) if view.key not in known)]
+
     def _ask(self, refused: Sequence[Turned]) -> Answer | str:
         """Return the answer to one question; a text, why none can be asked now."""
-        candidates = self.desk.candidates(self.cluster)
+        lessons, candidates = self._left(), self._texts()
         organization = self.desk.owner.organization
-        tokens = self.proposer.estimate(self.cluster.experiences, candidates)
+        tokens = self.proposer.estimate(lessons, candidates)
         left = tokens_left(organization=organization)
         if left is not None and not under_way.reserve(organization, tokens, left=left):
             return f"The day's tokens do not suffice until {next_day():%Y-%m-%d %H:%M %Z}."
         try:
             with self._slot():
-                answer = self.proposer.ask(self.cluster.experiences, candidates, refused)
+                answer = self.proposer.ask(lessons, candidates, refused)
             count_tokens(
                 organization=organization,
                 prompt=answer.prompt_tokens,
@@ -144,6 +161,7 @@ class _Talk:
         """Write what an answer asks for; return what was refused, with the reason."""
         turned: list[tuple[Draft, str]] = []
         for draft in answer.drafts:
+            self.answered.update(draft.experience_ids)
             if draft.operation is None:
                 if draft.is_none:
                     self._note(f"Nothing is to be written: {draft.reason or 'no reason given'}", draft)
@@ -155,6 +173,8 @@ class _Talk:
             elif refusal := self.desk.attempt(draft.operation):
                 self.is_settled &= not isinstance(refusal, ReviewError)
                 turned.append((draft, str(refusal)))
+            else:
+                self.wrote = True
         if not answer.error:
             self._keep(answer, turned)
         return turned
@@ -199,9 +219,13 @@ class _Talk:
             )
 
     def _settle(self, answer: Answer) -> None:
-        """Mark the lessons that were shown and stay pending."""
+        """Mark the lessons that were shown and stay pending.
+
+        Where something was written, one that no answer speaks of may just have had no room in it.
+        """
+        shown = {lesson.id for lesson in answer.shown}
         with transaction.atomic():
             self.desk.claim.hold()
             SkillExperience.objects.for_owner(self.desk.owner).filter(
-                pk__in=[lesson.id for lesson in answer.shown], status=ExperienceStatus.PENDING
+                pk__in=shown & self.answered if self.wrote else shown, status=ExperienceStatus.PENDING
             ).update(considered_by=self.proposer.stamp)

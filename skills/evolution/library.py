@@ -5,7 +5,7 @@ A snapshot: skills of every status, open proposals, rejected revisions. Read ane
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from django.db.models import Q
@@ -18,7 +18,7 @@ from skills.evolution.facts import topic_parts
 from skills.evolution.near import NEAR_JACCARD, Fingerprint, nearest, slug_stem
 from skills.evolution.types import ExperienceView, SkillView
 from skills.evolution.words import content_words
-from skills.models import RevisionState, Skill, SkillExperience, SkillRevision
+from skills.models import RevisionState, Skill, SkillExperience, SkillRevision, SkillStatus
 from skills.search.service import search
 from skills.selectors.skills import merged_skills
 
@@ -115,6 +115,21 @@ class Library:
                 ranked.append(((named, mentioned, hit, shared), entry.view))
         ranked.sort(key=lambda item: item[0], reverse=True)
         return [view for _, view in ranked[:MAX_CANDIDATES]]
+
+    def taught(self, topics: Collection[str]) -> list[SkillView]:
+        """Return the texts that lessons on these topics support, with their support; active ones first."""
+        revisions = SkillRevision.objects.for_owner(self.owner).filter(
+            state__in=(RevisionState.PROPOSED, RevisionState.PUBLISHED), experiences__topic__in=topics
+        )
+        keys = {skill_id or pk for skill_id, pk in revisions.values_list("skill_id", "pk")}
+        found = [self.with_support(view) for key in sorted(keys) if (view := self.get(key))]
+        found.sort(
+            key=lambda view: (
+                view.status != SkillStatus.ACTIVE,
+                -sum(experience.topic in topics for experience in view.support),
+            )
+        )
+        return found[:MAX_CANDIDATES]
 
     def _found_by_search(self, topic: str, experiences: Sequence[ExperienceView]) -> dict[str, int]:
         """Return what search finds for a topic in the words of its heaviest lessons; the best has most."""

@@ -47,7 +47,7 @@ MAX_RAW_CHARS = 1_000_000
 MAX_REASON_CHARS = 500
 MAX_STAMP_CHARS = 200
 SAID_ALREADY = 0.5
-"""The share of a lesson's words that a skill holds which says it already."""
+"""The share of the words of a lesson's title that a skill holds which says it already."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +155,10 @@ class LlmProposer:
         candidates: Sequence[SkillView],
         refused: Sequence[Turned],
     ) -> tuple[Material, str, str]:
-        lessons = sorted(experiences, key=lambda item: (-weight(item), item.id))
+        # What it was not asked about comes first, so that nothing waits behind what it left before.
+        lessons = sorted(
+            experiences, key=lambda item: (item.considered_by == self.stamp, -weight(item), item.id)
+        )
         told = material(lessons, candidates, max_chars=settings.MIRIX_DISTILLER_MAX_TRANSCRIPT_CHARS)
         user = user_prompt(topic=main_topic(told.lessons), material=told, refused=refused)
         return told, system_prompt(self.limits), user
@@ -255,10 +258,20 @@ class _Reader:
             instructions=item.instructions.strip(),
             triggers=_triggers([], item.triggers),
         )
-        if taken := find_target(main_topic(cited), cited, self.told.skills):
+        if taken := self._about(cited):
             known = f"The skill {taken.key} (“{taken.content.name}”) is about this already"
             return replace(draft, reason=f"{known}: edit that one, or answer none.")
         return replace(draft, operation=_operation("create", content, cited, None, item.reason))
+
+    def _about(self, cited: Sequence[ExperienceView]) -> SkillView | None:
+        """Return the skill that is about what lessons are about: one that others of their topic taught."""
+        topics = {lesson.topic for lesson in cited} - {""}
+        taught = (
+            skill
+            for skill in self.told.skills
+            if any(experience.topic in topics for experience in skill.support)
+        )
+        return next(taught, None) or find_target(main_topic(cited), cited, self.told.skills)
 
     def _edit(
         self, draft: Draft, item: OperationItem, target: SkillView, cited: Sequence[ExperienceView]
@@ -284,8 +297,8 @@ class _Reader:
 
 
 def says_already(content: Content, lesson: ExperienceView) -> bool:
-    """Return whether a skill holds most words of a lesson: then it may be taken to say it."""
-    wanted = content_words(f"{lesson.title} {lesson.content}")
+    """Return whether a skill holds half of what a lesson's title says: then it may be taken to say it."""
+    wanted = content_words(lesson.title)
     page = " ".join([content.name, content.description, content.instructions, *content.triggers])
     return len(wanted & content_words(page)) >= SAID_ALREADY * max(1, len(wanted))
 

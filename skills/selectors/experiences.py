@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import F
+from django.db.models import BooleanField, ExpressionWrapper, F, Q
 
 from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
@@ -25,10 +25,14 @@ def quarantined_in(*, organization: Organization) -> OwnedQuerySet:
 
 
 def pending_experiences(*, owner: Owner) -> OwnedQuerySet:
-    """Return what evolution may use, the weightiest first: importance times credibility, then age."""
+    """Return what evolution may use, the weightiest first: importance times credibility, then age.
+
+    What a model left before comes last: however much of that there is, what is new is looked at.
+    """
     return (
         SkillExperience.objects.for_owner(owner)
         .filter(status=ExperienceStatus.PENDING, quarantined=False)
+        .alias(left_before=ExpressionWrapper(~Q(considered_by=""), BooleanField()))
         .annotate(weight=F("importance") * F("credibility"))
-        .order_by("-weight", "created_at", "pk")
+        .order_by("left_before", "-weight", "created_at", "pk")
     )

@@ -582,3 +582,59 @@ def test_lessons_of_a_proposal_that_lapsed_are_asked_about_again(owner, held, as
     revision = SkillRevision.objects.get(pk=report.proposed[0])
     assert revision.instructions == PAGE.replace("2. Call", "2. Ask, then call")
     assert SkillRevision.objects.get(pk=stale).state == RevisionState.SUPERSEDED
+
+
+def test_what_was_left_before_does_not_hold_up_what_is_new(owner, held, ask, chat_server):
+    """A question shows twenty lessons: however heavy those are that were asked about, a new one is shown."""
+    left = [lesson(owner, title=f"Heavy {number}", importance=1.0) for number in range(25)]
+    ask(answer())
+    evolve(owner=owner, claim=held)
+    evolve(owner=owner, claim=held)
+    evolve(owner=owner, claim=held)
+    assert chat_server.calls == 2
+    shown = [call.experience_ids for call in ProposerCall.objects.order_by("created_at")]
+    assert [len(ids) for ids in shown] == [20, 20]
+    assert set(shown[0]) | set(shown[1]) == {item.pk for item in left}
+
+    light = lesson(owner, importance=0.1)
+    evolve(owner=owner, claim=held)
+    assert ProposerCall.objects.latest("created_at").experience_ids[0] == light.pk
+
+
+def test_a_lesson_that_an_answer_had_no_room_for_is_asked_about_again(owner, held, ask, chat_server):
+    one, two = lesson(owner), lesson(owner)
+    skill = create(one)
+    ask(answer(skill), lambda request: answer(operation("none", two)), answer())
+    evolve(owner=owner, claim=held)
+    assert statuses(one, two) == [CONSUMED, PENDING]
+    evolve(owner=owner, claim=held)
+    evolve(owner=owner, claim=held)
+    assert chat_server.calls == 2
+
+
+def test_what_goes_back_is_asked_without_the_lessons_that_were_used(owner, held, ask, chat_server):
+    one, two = lesson(owner), lesson(owner)
+    ask(answer(create(one), create("sexp-invented")))
+    evolve(owner=owner, claim=held)
+    assert one.pk in chat_server.requests[0].user
+    assert f"[lesson {one.pk}" not in chat_server.requests[1].user
+    assert f"[lesson {two.pk}" in chat_server.requests[1].user
+
+
+def test_what_other_lessons_of_a_topic_taught_is_shown_whatever_it_is_called(owner, held, ask, chat_server):
+    first = lesson(owner)
+    odd = {"name": "qwerty", "description": "Zuiop.", "instructions": "Asdf.", "triggers": []}
+    ask(answer(create(first, **odd)))
+    (pk,) = evolve(owner=owner, claim=held).proposed
+    second = lesson(owner)
+    ask(
+        answer(create(second, **(odd | {"name": "yxcvb"}))),
+        answer(edit(pk, second, changes=[("Asdf", "Ghjk")])),
+    )
+
+    report = evolve(owner=owner, claim=held)
+
+    assert f"[skill {pk} proposed " in chat_server.requests[1].user
+    assert "is about this already" in chat_server.requests[2].user
+    assert (len(report.proposed), report.refused) == (1, [])
+    assert SkillRevision.objects.get(pk=report.proposed[0]).supersedes_id == pk
