@@ -1,4 +1,7 @@
-"""The first half of a run: its sessions on their way to the distiller and back, within what may be spent."""
+"""The first half of a run: its sessions on their way to the distiller and back, within what may be spent.
+
+An answer is not lost because the database is restarted just then: each step waits for it to come back.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ class Distilling:
             self._distiller,
             session_pks,
             read=self._read,
-            heard=self._spending.spent,
+            heard=self._hear,
             should_stop=self._should_stop,
             tend=self._tend,
         )
@@ -53,21 +56,31 @@ class Distilling:
 
     def _read(self, session_pk: str) -> Reading | None:
         """Return a session that may be asked about now; None where it is gone, or rests."""
-        reading = read(self._claim.owner, session_pk)
+        reading = self._claim.lasting(lambda: read(self._claim.owner, session_pk))
         if reading is None:
             return None
         tokens = self._distiller.estimate(characters=reading.characters)
-        refusal = self._spending.refusal(session_pk, tokens)
+        refusal = self._claim.lasting(lambda: self._spending.refusal(session_pk, tokens))
         if refusal is None:
-            return look_around(self._claim.owner, reading) if self._distiller.asks_model else reading
+            if not self._distiller.asks_model:
+                return reading
+            return self._claim.lasting(lambda: look_around(self._claim.owner, reading))
         if refusal.is_of_session:
-            rest(claim=self._claim, session_pk=session_pk, until=next_day(), reason=refusal.reason)
+            reason = refusal.reason
+            self._claim.lasting(
+                lambda: rest(claim=self._claim, session_pk=session_pk, until=next_day(), reason=reason)
+            )
         else:
             self._no_more(until=next_day(), reason=refusal.reason)
         return None
 
+    def _hear(self, reading: Reading, answer: Answer) -> None:
+        self._claim.lasting(lambda: self._spending.spent(reading, answer))
+
     def _store(self, reading: Reading, answer: Answer) -> None:
-        outcome = record(claim=self._claim, distiller=self._distiller, reading=reading, answer=answer)
+        outcome = self._claim.lasting(
+            lambda: record(claim=self._claim, distiller=self._distiller, reading=reading, answer=answer)
+        )
         if outcome is not None:
             self._tell(outcome)
         if answer.is_endpoints_fault:
@@ -82,4 +95,5 @@ class Distilling:
             return
         self._is_over = True
         self._asking.no_more()
-        rest_all(claim=self._claim, until=until, reason=reason, besides=self._asking.on_their_way)
+        besides = self._asking.on_their_way
+        self._claim.lasting(lambda: rest_all(claim=self._claim, until=until, reason=reason, besides=besides))

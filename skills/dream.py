@@ -117,11 +117,11 @@ def dream(
             refused: list[dict[str, Any]] = []
             if evolving:
                 watcher.evolving()
-                report = evolve(owner=claim.owner, claim=claim, should_stop=should_stop)
+                report = claim.lasting(
+                    lambda: evolve(owner=claim.owner, claim=claim, should_stop=should_stop)
+                )
                 refused = [asdict(refusal) for refusal in report.refused]
-            notes = [*AutoDreamRun.objects.values_list("notes", flat=True).get(pk=claim.run_id), *refused]
-            tally = tally_of(owner=claim.owner, run_id=claim.run_id)
-            run = claim.end(RunState.FINISHED, counts=tally, notes=notes, tokens=tokens_of(claim.run_id))
+            run = claim.lasting(lambda: _end_as_finished(claim, refused))
         except LostRun:
             raise
         except Stopped:
@@ -203,6 +203,13 @@ def _distil_sealed(
         tend=heartbeat.tend,
         should_stop=should_stop,
     ).distil(chosen)
+
+
+def _end_as_finished(claim: RunClaim, refused: list[dict[str, Any]]) -> AutoDreamRun:
+    """Write what the run has done into its row."""
+    notes = [*AutoDreamRun.objects.values_list("notes", flat=True).get(pk=claim.run_id), *refused]
+    tally = tally_of(owner=claim.owner, run_id=claim.run_id)
+    return claim.end(RunState.FINISHED, counts=tally, notes=notes, tokens=tokens_of(claim.run_id))
 
 
 def _end_as_failed(claim: RunClaim, error: BaseException) -> None:

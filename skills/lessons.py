@@ -18,6 +18,7 @@ from django.db import DataError, IntegrityError, transaction
 from django.utils import timezone
 
 from conversations.models import ConversationMessage, Session, SessionState
+from mirix.ids import id_factory
 from mirix.tenants.owners import Owner
 from mirix.text import clean_json, clean_text, shorten, truncate
 from skills.distillation.evidence import ground
@@ -85,6 +86,8 @@ class Answer:
     experiences: list[SkillExperience] = field(default_factory=list)
     """Its lessons, checked against the turns; not saved, and without owner, session and client yet."""
     duration_ms: int = 0
+    attempt_id: str = field(default_factory=id_factory("attempt"))
+    """The id of the row that it becomes: whoever cannot tell whether it was stored may store it again."""
 
     @property
     def is_endpoints_fault(self) -> bool:
@@ -158,8 +161,8 @@ def record(
 ) -> SessionOutcome | None:
     """Store attempt, experiences and session state in one transaction of the run.
 
-    An answer that the database refuses is a retry. None when the session was erased meanwhile. Raises
-    `LostRun`, and then nothing is written.
+    An answer that the database refuses is a retry, and one that is stored already stays as it is. None when
+    the session was erased meanwhile. Raises `LostRun`, and then nothing is written.
     """
     try:
         return _record(claim, distiller, reading, answer)
@@ -175,6 +178,9 @@ def _record(claim: RunClaim, distiller: Distiller, reading: Reading, answer: Ans
     session = Session.objects.select_for_update(no_key=True).filter(pk=reading.session.pk).first()
     if session is None:
         return None
+    stored = DistillationAttempt.objects.filter(pk=answer.attempt_id).first()
+    if stored is not None:
+        return _outcome(session, stored, answer)
     reply = answer.reply
     if reply.verdict == "retry":
         verdict = _put_off(session, reading, reply)
@@ -182,6 +188,7 @@ def _record(claim: RunClaim, distiller: Distiller, reading: Reading, answer: Ans
         verdict = Verdict.OK if answer.experiences else Verdict.EMPTY
         _stamp(session, reading)
     attempt = DistillationAttempt.objects.create(
+        pk=answer.attempt_id,
         organization_id=session.organization_id,
         end_user_id=session.end_user_id,
         run=run,
@@ -203,9 +210,13 @@ def _record(claim: RunClaim, distiller: Distiller, reading: Reading, answer: Ans
         error=clean_text(reply.error),
     )
     _store(answer.experiences, attempt=attempt, session=session, reading=reading)
+    return _outcome(session, attempt, answer)
+
+
+def _outcome(session: Session, attempt: DistillationAttempt, answer: Answer) -> SessionOutcome:
     return SessionOutcome(
         session_id=session.session_id,
-        verdict=verdict,
+        verdict=attempt.verdict,
         experiences=len(answer.experiences),
         error=attempt.error,
         tokens=attempt.prompt_tokens + attempt.completion_tokens,

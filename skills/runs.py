@@ -16,19 +16,21 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
+from mirix.outages import through_outage
 from mirix.tenants.owners import Owner
 from skills.heartbeat import Heartbeat
 from skills.models import AutoDreamRun, RunState, RunTrigger
 
 CLAIM_TRIES = 3
 GLANCE_SECONDS = 0.3
+T = TypeVar("T")
 
 
 class OwnerBusy(Exception):
@@ -78,6 +80,13 @@ class RunClaim:
     def beat(self) -> bool:
         """Record that this process lives; false when the claim is void."""
         return self._mine().update(heartbeat_at=Now()) == 1
+
+    def lasting(self, step: Callable[[], T]) -> T:
+        """Return what `step` returns; it is done again where the database is restarted on the way.
+
+        Outside of transactions. That takes as long as it may without the run being taken over.
+        """
+        return through_outage(step, patience=stalled_after().total_seconds())
 
     def beating(self) -> AbstractContextManager[Heartbeat]:
         """Beat while the block runs, so that a slow step does not look dead."""

@@ -21,7 +21,7 @@ from skills.distillation.trust import TELLS_WHAT_TO_DO
 from skills.distillation.types import DistillerReply
 from skills.dream import Plan, Stopped, Watcher, dream, plan
 from skills.evolution.types import EvolutionReport, Refusal
-from skills.lessons import SessionOutcome
+from skills.lessons import SessionOutcome, ask, read, record
 from skills.models import AutoDreamRun, DistillationAttempt, SkillExperience
 from skills.resting import pause_after
 from skills.runs import LostRun, RunClaim, claim
@@ -675,3 +675,18 @@ def test_a_plan_counts_and_changes_nothing(owner, stranger, distil_by):
     assert plan(owner=owner, last_n_sessions=1) == Plan(sessions=1, turns=2, characters=7)
     assert distiller.calls == []
     assert AutoDreamRun.objects.count() == 0
+
+
+def test_an_answer_that_may_be_stored_already_is_stored_once(owner):
+    """As when the database went away just when it was to commit."""
+    session = sealed(owner, "No.")
+    claimed = claim(owner=owner, trigger="command")
+    distiller = ScriptedDistiller()
+    reading = read(owner, session.pk)
+    given = {"claim": claimed, "distiller": distiller, "reading": reading, "answer": ask(distiller, reading)}
+
+    first = record(**given)
+
+    assert record(**given) == first
+    assert (first.verdict, first.experiences) == ("ok", 1)
+    assert DistillationAttempt.objects.count() == SkillExperience.objects.count() == 1
