@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from django.conf import settings
 from django.db import transaction
 
-from mirix.tenants.models import ReviewPolicy
 from mirix.tenants.owners import Owner
-from mirix.tenants.selectors import effective
 from mirix.text import shorten
-from skills.evolution.budget import BudgetRule, edit_budget
+from skills.evolution.budget import edit_budget
 from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.dialogue import converse
-from skills.evolution.gates import Limits, refusals, support_refusals
+from skills.evolution.gates import refusals, support_refusals
 from skills.evolution.lapsing import Claim, lapse_outdated
 from skills.evolution.library import Library, experience_view, key_of
 from skills.evolution.llm import LlmProposer, get_proposer
+from skills.evolution.meaning import Meaning
 from skills.evolution.merging import merge
+from skills.evolution.restoring import asking_for_it_back
+from skills.evolution.rules import budget_rule, limits, publishes_at_once
 from skills.evolution.types import (
     EvolutionReport,
     ExperienceView,
@@ -39,6 +39,7 @@ from skills.models import (
     AutoDreamRun,
     ExperienceStatus,
     ExperienceType,
+    RevisionAction,
     RevisionState,
     Skill,
     SkillExperience,
@@ -84,31 +85,6 @@ def evolve(
     return replace(report, refused=[*lapsed, *report.refused])
 
 
-def limits() -> Limits:
-    """Return the gates' constants from the settings."""
-    return Limits(
-        max_change_chars=settings.MIRIX_SKILL_MAX_EDIT_CHAR_DELTA,
-        major_ratio=settings.MIRIX_SKILL_EDIT_MAJOR_RATIO,
-        max_instructions_chars=settings.MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS,
-    )
-
-
-def budget_rule() -> BudgetRule:
-    """Return the budget's constants from the settings."""
-    return BudgetRule(
-        base=settings.MIRIX_SKILL_EDIT_BUDGET_B0,
-        per_avoid=settings.MIRIX_SKILL_EDIT_BUDGET_ALPHA_FAIL,
-        per_learn=settings.MIRIX_SKILL_EDIT_BUDGET_ALPHA_SUCC,
-        minimum=settings.MIRIX_SKILL_EDIT_BUDGET_MIN,
-        maximum=settings.MIRIX_SKILL_EDIT_BUDGET_MAX,
-    )
-
-
-def publishes_at_once(owner: Owner) -> bool:
-    """Return whether the owner's organization lets unflagged proposals through without a person."""
-    return effective(owner.organization).review_policy == ReviewPolicy.AUTOMATIC
-
-
 class _Evolution:
     """The state of one evolution."""
 
@@ -122,7 +98,8 @@ class _Evolution:
         self.owner, self.claim, self.proposer, self.should_stop = owner, claim, proposer, should_stop
         self.limits = limits()
         self.publishing = publishes_at_once(owner)
-        self.library = Library(owner)
+        self.meaning = Meaning(owner)
+        self.library = Library(owner, self.meaning)
         self.views: dict[str, ExperienceView] = {}
         self.moved: dict[str, str] = {}
         """Where a pending new skill's text is by now: key before a write → key after it."""
@@ -143,6 +120,9 @@ class _Evolution:
             converse(self, self.proposer, batch if self.budget else [], self.should_stop)
         elif self.budget:
             self._write_all(self._operations(self.proposer, batch))
+        if self.meaning.failure:
+            reason = f"Near-duplicates were looked for by name and words alone: {self.meaning.failure}."
+            self.refused.append(Refusal(reason=reason))
         return EvolutionReport(
             proposed=list(self.proposed.values()),
             published=list(self.published.values()),
@@ -216,7 +196,10 @@ class _Evolution:
     def attempt(self, operation: Operation) -> Exception | None:
         """Write one operation; return why not, a `ReviewError` where the texts moved meanwhile."""
         try:
-            self._write(self._admitted(operation))
+            admitted = self._admitted(operation)
+            if not self.has_room(admitted):  # it came as a `confirm`
+                raise _Refused(f"The budget of {self.budget} is used up.")
+            self._write(admitted)
         except (_Refused, ReviewError) as refusal:
             return refusal
         return None
@@ -232,8 +215,17 @@ class _Evolution:
             operation = replace(operation, target=self._current(operation.target))
         elif near := self.library.near(operation.content):
             operation = _turned_into_edit(operation, near)
+        operation = self._asking_for_it_back(operation)
         self._pass_gates(operation)
         return operation
+
+    def _asking_for_it_back(self, operation: Operation) -> Operation:
+        """Return the operation, as a `restore` where it speaks for a skill that is out of use."""
+        if operation.target is None or operation.target.status != SkillStatus.ARCHIVED:
+            return operation
+        cited = [self.views[item] for item in operation.experience_ids]
+        supported = replace(operation, target=self.library.with_support(operation.target))
+        return asking_for_it_back(supported, cited)
 
     def _current(self, target: SkillView) -> SkillView:
         """Return a target as it stands now; it must still be the text that the operation starts from."""
@@ -250,7 +242,7 @@ class _Evolution:
     def _pass_gates(self, operation: Operation) -> None:
         experiences = [self.views[item] for item in operation.experience_ids]
         target = operation.target
-        if operation.action == "confirm":
+        if operation.action == "confirm" or _only_restores(operation):
             reasons = support_refusals(experiences)
         else:
             reasons = refusals(
@@ -263,9 +255,9 @@ class _Evolution:
             raise _Refused(" ".join(reasons))
         if operation.action == "confirm":
             return
-        if target and (other := self.library.near(operation.content, except_key=key_of(target))):
+        if target and (other := self.library.newly_near(target, operation.content)):
             raise _Refused(f"The edit would make it a near-duplicate of “{other.content.name}”.")
-        for rejected in self.library.rejected_like(target, operation.content):
+        for rejected in self.library.rejected_like(operation):
             if voices(experiences, heard=rejected.support) < SESSIONS_TO_ASK_AGAIN:
                 raise _Refused(
                     f"{rejected.revision_id} with much the same text was rejected, "
@@ -288,7 +280,7 @@ class _Evolution:
         self.spent += operation.action != "confirm"
         if revision is not None:
             self._remember(operation.target, revision, skill)
-            self.library = Library(self.owner)
+            self.library = Library(self.owner, self.meaning)
 
     def _still_pending(self, ids: Sequence[str]) -> list[SkillExperience]:
         """Return the cited experiences; a person may have set one aside since it was read."""
@@ -314,7 +306,7 @@ class _Evolution:
             content=operation.content,
             skill=skill,
             target_revision=open_revision,
-            action="edit" if skill else "create",
+            action=_action(operation, skill, open_revision),
             author_kind=self.proposer.name,
             experiences=experiences,
             rationale=_rationale(operation, experiences, open_revision),
@@ -372,10 +364,23 @@ class _Evolution:
         (self.published if skill else self.proposed)[key] = revision.pk
 
 
+def _only_restores(operation: Operation) -> bool:
+    target = operation.target
+    return operation.action == "restore" and target is not None and operation.content == target.content
+
+
+def _action(operation: Operation, skill: Skill | None, amended: SkillRevision | None) -> str:
+    """Return what the revision does; what amends one that takes its skill into use again does that too."""
+    if operation.action == "restore" or (amended and amended.action == RevisionAction.RESTORE):
+        return RevisionAction.RESTORE
+    return RevisionAction.EDIT if skill else RevisionAction.CREATE
+
+
 def _rationale(operation: Operation, added: Sequence[SkillExperience], amended: SkillRevision | None) -> str:
     """Return why a revision is proposed; for one that carries on an open one, what supports it in all."""
     if amended is None:
-        return operation.rationale
+        asks = "Asks for the skill back, which is archived. " if operation.action == "restore" else ""
+        return f"{asks}{operation.rationale}"
     sessions = {row.pk: row.session_id for row in [*amended.experiences.all(), *added]}
     origins = len(set(sessions.values()))
     origin = "1 session" if origins == 1 else f"{origins} sessions"

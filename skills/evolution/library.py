@@ -5,9 +5,11 @@ A snapshot: skills of every status, open proposals, rejected revisions. Read ane
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from django.conf import settings
 from django.db.models import Q
 
 from mirix.tenants.owners import Owner
@@ -15,8 +17,9 @@ from skills.content import Content
 from skills.evolution.cards import skill_name
 from skills.evolution.clusters import task_words
 from skills.evolution.facts import topic_parts
+from skills.evolution.meaning import Meaning
 from skills.evolution.near import NEAR_JACCARD, Fingerprint, nearest, slug_stem
-from skills.evolution.types import ExperienceView, SkillView
+from skills.evolution.types import ExperienceView, Operation, SkillView
 from skills.evolution.words import content_words
 from skills.models import RevisionState, Skill, SkillExperience, SkillRevision, SkillStatus
 from skills.search.service import search
@@ -37,9 +40,14 @@ class Entry:
     """
 
     view: SkillView
-    prints: tuple[Fingerprint, ...]
+    texts: tuple[Content, ...]
     revision_id: str | None
     """The revision that says what the view does: the open proposal, or the published one."""
+
+    @cached_property
+    def prints(self) -> tuple[Fingerprint, ...]:
+        """The fingerprints of `texts`, without vectors."""
+        return tuple(map(Fingerprint.of, self.texts))
 
     @property
     def key(self) -> str:
@@ -53,6 +61,7 @@ class Rejected:
 
     revision_id: str
     skill_id: str | None
+    action: str
     content: Content
     base: Content | None
     support: tuple[ExperienceView, ...]
@@ -70,10 +79,10 @@ def key_of(view: SkillView) -> str:
 
 
 class Library:
-    """The texts of one owner at one moment."""
+    """The texts of one owner at one moment; `meaning` knows what they mean, where anybody does."""
 
-    def __init__(self, owner: Owner) -> None:
-        self.owner = owner
+    def __init__(self, owner: Owner, meaning: Meaning | None = None) -> None:
+        self.owner, self.meaning = owner, meaning
         self.entries = {entry.key: entry for entry in entries_of(owner)}
         self.rejected = list(_rejected(owner))
 
@@ -143,30 +152,56 @@ class Library:
         )
         return {hit.skill.pk: MAX_FOUND - place for place, hit in enumerate(result.hits)}
 
-    def near(self, content: Content, *, except_key: str = "") -> SkillView | None:
-        """Return the nearest near-duplicate among skills of every status and open proposals, or None."""
-        others = (
-            (entry.key, print_)
-            for entry in self.entries.values()
-            if entry.key != except_key
-            for print_ in entry.prints
-        )
-        key = nearest(Fingerprint.of(content), others)
+    def near(self, content: Content) -> SkillView | None:
+        """Return the nearest near-duplicate among skills of every status and open proposals, or None.
+
+        May ask the embedding endpoint, and so may the others below: not within a transaction.
+        """
+        self._learn([content])
+        cosine = settings.MIRIX_SKILL_NEAR_COSINE
+        key = nearest(self._print(content), self._prints(), cosine=cosine)
         return self.get(key) if key else None
 
-    def rejected_like(self, before: SkillView | None, after: Content) -> list[Rejected]:
-        """Return the rejected revisions that wanted the same: a near new skill, or as good as this change."""
+    def newly_near(self, before: SkillView, after: Content) -> SkillView | None:
+        """Return another text that an edit would come near to and that it was not near to before, or None."""
+        self._learn([before.content, after])
+        own, cosine = key_of(before), settings.MIRIX_SKILL_NEAR_COSINE
+        was, others = self._print(before.content), [pair for pair in self._prints() if pair[0] != own]
+        near_already = {key for key, print_ in others if was.nearness(print_, cosine=cosine)}
+        rest = (pair for pair in others if pair[0] not in near_already)
+        key = nearest(self._print(after), rest, cosine=cosine)
+        return self.get(key) if key else None
+
+    def rejected_like(self, operation: Operation) -> list[Rejected]:
+        """Return the rejected revisions that wanted the same: a near new skill, or as good as this change.
+
+        Taking a skill into use again is the same whatever it would say then.
+        """
+        before, after = operation.target, operation.content
         if before is None:
-            own = Fingerprint.of(after)
-            return [item for item in self.rejected if own.is_near(Fingerprint.of(item.content))]
+            self._learn([after])
+            own, cosine = self._print(after), settings.MIRIX_SKILL_NEAR_COSINE
+            return [item for item in self.rejected if own.nearness(self._print(item.content), cosine=cosine)]
+        of_skill = [item for item in self.rejected if item.skill_id == before.skill_id]
+        if operation.action == "restore":
+            return [item for item in of_skill if item.action == "restore"]
         added = Fingerprint.of(after).shingles - Fingerprint.of(before.content).shingles
-        return [
-            item
-            for item in self.rejected
-            if item.skill_id == before.skill_id
-            and added
-            and len(added & item.added) >= NEAR_JACCARD * len(added)
-        ]
+        return [item for item in of_skill if added and len(added & item.added) >= NEAR_JACCARD * len(added)]
+
+    def _learn(self, contents: Sequence[Content]) -> None:
+        """Have it known what these texts mean, and those that they are compared with."""
+        if self.meaning is not None:
+            texts = [text for entry in self.entries.values() for text in entry.texts]
+            self.meaning.learn([*contents, *texts, *(item.content for item in self.rejected)])
+
+    def _print(self, content: Content) -> Fingerprint:
+        return Fingerprint.of(content, self.meaning.of(content) if self.meaning else ())
+
+    def _prints(self) -> Iterator[tuple[str, Fingerprint]]:
+        for entry in self.entries.values():
+            for text, print_ in zip(entry.texts, entry.prints, strict=True):
+                vector = self.meaning.of(text) if self.meaning else ()
+                yield entry.key, replace(print_, vector=vector)
 
 
 def entries_of(owner: Owner) -> list[Entry]:
@@ -176,12 +211,12 @@ def entries_of(owner: Owner) -> list[Entry]:
         for revision in SkillRevision.objects.for_owner(owner).filter(state=RevisionState.PROPOSED)
     }
     found: list[Entry] = []
-    taken_in: dict[str, list[Fingerprint]] = {}
+    taken_in: dict[str, list[Content]] = {}
     into = merged_skills(owner=owner)
     for skill in Skill.objects.for_owner(owner).order_by("created_at", "pk"):
         published, proposal = Content.of(skill), proposals.pop(skill.pk, None)
         if proposal is None and skill.pk in into:
-            taken_in.setdefault(into[skill.pk], []).append(Fingerprint.of(published))
+            taken_in.setdefault(into[skill.pk], []).append(published)
             continue
         content = Content.of(proposal) if proposal else published
         view = SkillView(
@@ -190,15 +225,14 @@ def entries_of(owner: Owner) -> list[Entry]:
             status=skill.status,
             content=content,
         )
-        texts = [published] if content == published else [published, content]
+        texts = (published,) if content == published else (published, content)
         current = proposal.pk if proposal else skill.current_revision_id
-        prints = tuple(Fingerprint.of(text) for text in texts)
-        found.append(Entry(view=view, prints=prints, revision_id=current))
-    found = [replace(entry, prints=(*entry.prints, *taken_in.get(entry.key, ()))) for entry in found]
+        found.append(Entry(view=view, texts=texts, revision_id=current))
+    found = [replace(entry, texts=(*entry.texts, *taken_in.get(entry.key, ()))) for entry in found]
     for revision in sorted(proposals.values(), key=lambda revision: (revision.created_at, revision.pk)):
         content = Content.of(revision)
         view = SkillView(skill_id=None, revision_id=revision.pk, status="proposed", content=content)
-        found.append(Entry(view=view, prints=(Fingerprint.of(content),), revision_id=revision.pk))
+        found.append(Entry(view=view, texts=(content,), revision_id=revision.pk))
     return found
 
 
@@ -214,6 +248,7 @@ def _rejected(owner: Owner) -> list[Rejected]:
         Rejected(
             revision_id=revision.pk,
             skill_id=revision.skill_id,
+            action=revision.action,
             content=Content.of(revision),
             base=Content.of(revision.base) if revision.base else None,
             support=tuple(map(experience_view, revision.experiences.all())),

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from skills.content import Content
 
-Action = Literal["create", "edit", "confirm"]
+Action = Literal["create", "edit", "confirm", "restore"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +55,9 @@ class Operation:
     """One change that a proposer asks for; each costs one unit of the budget once it is written.
 
     A `confirm` changes nothing and costs nothing: its experiences say what the target says already, and
-    become support of it. Operations on one target follow each other: each starts from the text that the
-    one before leaves.
+    become support of it. A `restore` takes an archived skill into use again, as it is or edited; the curator
+    makes one of whatever speaks for that, no proposer needs to. Operations on one target follow each other:
+    each starts from the text that the one before leaves.
     """
 
     action: Action

@@ -19,6 +19,7 @@ from skills.models import (
     Skill,
     SkillExperience,
     SkillRevision,
+    SkillStatus,
 )
 from skills.review.errors import InvalidContent
 from skills.review.risks import risk_flags
@@ -74,12 +75,15 @@ def publish_anew(
 def write_skill(revision: SkillRevision, skill: Skill | None, content: Content) -> Skill:
     """Make a revision what its skill says, a new one without `skill`, with the version raised.
 
-    Raises `InvalidContent` where another skill has the name.
+    One that proposes to restore the skill takes it into use again. Raises `InvalidContent` where another
+    skill has the name.
     """
     if skill is None:
         skill = Skill(organization=revision.organization, end_user=revision.end_user, version=FIRST_VERSION)
     else:
         skill.version = next_patch(skill.version)
+        if revision.action == RevisionAction.RESTORE:
+            skill.status = SkillStatus.ACTIVE
     for name, value in content.as_fields().items():
         setattr(skill, name, value)
     skill.current_revision = revision

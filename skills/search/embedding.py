@@ -19,6 +19,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from mirix.llm.embeddings import EmbeddingEndpoint, EmbeddingFailed, get_endpoint
 from mirix.queue import defer
 from mirix.tenants.models import Organization
+from skills.content import Content
 from skills.models import Skill, SkillEmbedding, SkillStatus
 from skills.search.changes import note_change
 
@@ -68,8 +69,8 @@ def follow(skills: Sequence[Skill]) -> None:
         defer(EMBED_SKILLS, queue=QUEUE, skill_ids=due)
 
 
-def text_hash(skill: Skill) -> str:
-    """Return the digest of what is embedded of a skill."""
+def text_hash(skill: Skill | Content) -> str:
+    """Return the digest of what is embedded of a skill, or of a text that may become one."""
     return blake2b(embedded_text(skill.name, skill.description).encode(), digest_size=16).hexdigest()
 
 

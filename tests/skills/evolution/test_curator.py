@@ -23,9 +23,10 @@ from skills.models import (
     SkillRevision,
 )
 from skills.review.editing import edit_skill
-from skills.review.history import rollback
+from skills.review.history import archive, rollback
 from skills.review.publishing import approve, lapse, reject
 from skills.runs import LostRun, claim
+from skills.search.service import search
 from tests.factories import make_content, make_experience, make_proposal, make_session, make_skill
 
 pytestmark = pytest.mark.django_db
@@ -364,6 +365,101 @@ def test_a_skill_out_of_use_is_edited_too_rather_than_doubled(owner, held, statu
     assert SkillRevision.objects.get(pk=report.proposed[0]).skill == skill
     skill.refresh_from_db()
     assert skill.status == status
+
+
+def archived_skill(owner, held):
+    """A skill of one lesson that a person took out of use."""
+    refused_call(owner)
+    [revision] = evolve(owner=owner, claim=held).proposed
+    skill = approve(revision=SkillRevision.objects.get(pk=revision))
+    archive(skill=skill, reason="Nobody needed it.")
+    return Skill.objects.get(pk=skill.pk)
+
+
+def test_a_new_lesson_asks_for_an_archived_skill_back(owner, held):
+    skill = archived_skill(owner, held)
+    refused_call(owner, error="card has expired")
+
+    report = evolve(owner=owner, claim=held)
+
+    revision = SkillRevision.objects.get(pk=report.proposed[0])
+    assert (revision.action, revision.skill, revision.state) == ("restore", skill, RevisionState.PROPOSED)
+    assert revision.rationale.startswith("Asks for the skill back, which is archived. 1 lesson from 1 ")
+    assert search(organization=owner.organization, owner=owner, query="pay order").hits == []
+    restored = approve(revision=revision)
+    assert (restored.status, restored.version) == ("active", "0.1.2")
+    assert "“card has expired”" in restored.instructions
+    [hit] = search(organization=owner.organization, owner=owner, query="pay order").hits
+    assert hit.skill == skill
+
+
+def test_the_same_lesson_from_another_session_asks_for_it_back_as_it_was(owner, held):
+    skill = archived_skill(owner, held)
+    again = refused_call(owner)
+
+    report = evolve(owner=owner, claim=held)
+
+    revision = SkillRevision.objects.get(pk=report.proposed[0])
+    assert (revision.action, Content.of(revision)) == ("restore", Content.of(skill))
+    assert again in revision.experiences.all()
+    assert report.refused == []
+    # What says so once more joins it, and does not ask again.
+    third = refused_call(owner)
+    assert evolve(owner=owner, claim=held).proposed == []
+    assert third in revision.experiences.all()
+    # More is learned meanwhile: still one proposal, and it still restores.
+    refused_call(owner, error="card has expired")
+    [amended] = evolve(owner=owner, claim=held).proposed
+    assert SkillRevision.objects.get(pk=amended).action == "restore"
+    assert SkillRevision.objects.filter(state=RevisionState.PROPOSED).count() == 1
+
+
+def test_a_create_near_an_archived_skill_asks_for_it_back(owner, held):
+    skill = make_skill(owner, make_content(name="pay-orders"), status="archived")
+    make_experience(owner)
+    twin = create(name="pay-order", instructions=skill.instructions, triggers=skill.triggers)
+
+    report = evolve(owner=owner, claim=held, proposer=Scripted(twin))
+
+    revision = SkillRevision.objects.get(pk=report.proposed[0])
+    assert (revision.action, revision.skill, revision.name) == ("restore", skill, "pay-orders")
+
+
+def test_a_copy_of_what_is_behind_an_archived_skill_does_not(owner, held):
+    skill = archived_skill(owner, held)
+    known = skill.revisions.order_by("created_at").first().experiences.get()
+    copy = refused_call(owner, changes=known.details["changes"])
+
+    report = evolve(owner=owner, claim=held)
+
+    assert (report.proposed, report.consumed) == ([], [copy.pk])
+
+
+def test_a_skill_that_was_not_wanted_back_waits_for_two_new_sessions(owner, held):
+    archived_skill(owner, held)
+    refused_call(owner)
+    [asked] = evolve(owner=owner, claim=held).proposed
+    reject(revision=SkillRevision.objects.get(pk=asked), reason="It stays where it is.")
+    refused_call(owner, error="card has expired")
+
+    report = evolve(owner=owner, claim=held)
+    assert report.proposed == []
+    assert report.refused[0].reason.startswith(f"{asked} with much the same text was rejected")
+
+    refused_call(owner, error="card has expired")
+    [again] = evolve(owner=owner, claim=held).proposed
+    assert SkillRevision.objects.get(pk=again).action == "restore"
+
+
+def test_by_policy_no_skill_comes_back(owner, held, settings):
+    archived_skill(owner, held)
+    settings.MIRIX_REVIEW_POLICY = "automatic"
+    refused_call(owner, error="card has expired")
+
+    report = evolve(owner=owner, claim=held)
+
+    assert (len(report.proposed), report.published) == (1, [])
+    assert Skill.objects.get().status == "archived"
 
 
 def test_a_create_that_adds_nothing_to_a_skill_supports_it(owner, held):
