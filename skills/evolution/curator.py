@@ -196,10 +196,7 @@ class _Evolution:
     def attempt(self, operation: Operation) -> Exception | None:
         """Write one operation; return why not, a `ReviewError` where the texts moved meanwhile."""
         try:
-            admitted = self._admitted(operation)
-            if not self.has_room(admitted):  # it came as a `confirm`
-                raise _Refused(f"The budget of {self.budget} is used up.")
-            self._write(admitted)
+            self._write(self._admitted(operation))
         except (_Refused, ReviewError) as refusal:
             return refusal
         return None
@@ -216,6 +213,8 @@ class _Evolution:
         elif near := self.library.near(operation.content):
             operation = _turned_into_edit(operation, near)
         operation = self._asking_for_it_back(operation)
+        if not self.has_room(operation):  # it came as a `confirm`
+            raise _Refused(f"The budget of {self.budget} is used up.")
         self._pass_gates(operation)
         return operation
 

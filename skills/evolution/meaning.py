@@ -32,7 +32,7 @@ class Meaning:
         if self._endpoint is not None:
             rows = SkillEmbedding.objects.for_owner(owner).filter(space=space_of(self._endpoint))
             stored = rows.exclude(text_hash="").values_list("text_hash", "vector")
-            self._known = {hashed: tuple(vector.to_list()) for hashed, vector in stored}
+            self._known = {hashed: tuple(vector) for hashed, vector in stored}
 
     def of(self, content: Content) -> Vector:
         """Return where a text lies; empty where that is not known."""
