@@ -13,7 +13,12 @@ from skills.admin.replies import reply_of, with_reply
 from skills.admin.runs import MAX_REPLY_CHARS, MAX_ROWS, VERDICT_COLOURS, EntriesOf, duration_of
 from skills.models import ProposerCall, SkillExperience, Verdict
 
-VERDICTS = {Verdict.OK: "Answered", Verdict.EMPTY: "Nothing to write", Verdict.RETRY: "No answer"}
+VERDICTS = {
+    Verdict.OK: "Answered",
+    Verdict.EMPTY: "Nothing to write",
+    Verdict.RETRY: "No answer",
+    Verdict.DEAD: "No answer, given up",
+}
 
 
 @admin.register(ProposerCall)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from django.conf import settings
 from django.db import transaction
 
 from mirix.tenants.owners import Owner
@@ -137,14 +138,27 @@ class _Talk:
                 under_way.release(organization, tokens)
         if not answer.error:
             return answer
-        self.is_settled = False
-        self._keep(answer, [])
         if answer.fault == "endpoint":
+            self.is_settled = False
+            self._keep(answer, Verdict.RETRY)
             return f"The model's endpoint cannot be asked now: {answer.error}."
-        ids = tuple(lesson.id for lesson in answer.shown)
-        reason = f"There is no answer about this topic: {answer.error}."
-        self.desk.refused.append(Refusal(reason=reason, name=self.cluster.topic, experience_ids=ids))
+        tries = self._tries(answer) + 1
+        self.is_settled &= tries >= settings.MIRIX_DISTILLER_MAX_ATTEMPTS
+        self._keep(answer, Verdict.DEAD if self.is_settled else Verdict.RETRY)
+        given_up = f" It was asked {number(tries, 'time')} and is given up." if self.is_settled else ""
+        self.desk.refused.append(
+            Refusal(
+                reason=f"There is no answer about this topic: {answer.error}.{given_up}",
+                name=self.cluster.topic,
+                experience_ids=tuple(lesson.id for lesson in answer.shown),
+            )
+        )
         return answer
+
+    def _tries(self, answer: Answer) -> int:
+        """Return how often the same was asked before without an answer."""
+        calls = ProposerCall.objects.for_owner(self.desk.owner)
+        return calls.filter(input_hash=answer.input_hash, verdict=Verdict.RETRY).count()
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
@@ -176,7 +190,7 @@ class _Talk:
             else:
                 self.wrote = True
         if not answer.error:
-            self._keep(answer, turned)
+            self._keep(answer, Verdict.OK if answer.drafts else Verdict.EMPTY, turned)
         return turned
 
     def _note_all(self, turned: Sequence[tuple[Draft, str]]) -> None:
@@ -192,10 +206,9 @@ class _Talk:
             )
         )
 
-    def _keep(self, answer: Answer, turned: Sequence[tuple[Draft, str]]) -> None:
+    def _keep(self, answer: Answer, verdict: Verdict, turned: Sequence[tuple[Draft, str]] = ()) -> None:
         """Store what was asked and answered."""
         owner = self.desk.owner
-        verdict = Verdict.RETRY if answer.error else Verdict.OK if answer.drafts else Verdict.EMPTY
         with transaction.atomic():
             run = self.desk.claim.hold()
             ProposerCall.objects.create(

@@ -447,6 +447,28 @@ def test_without_an_answer_the_lessons_stay_pending_and_the_next_topic_is_asked(
     assert SkillExperience.objects.get(pk=broken.pk).considered_by == ""
 
 
+def test_a_topic_without_an_answer_is_given_up_until_something_is_new(
+    owner, held, ask, chat_server, settings
+):
+    settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 2
+    one = lesson(owner)
+    ask("I see nothing.")
+    reasons = [refusal.reason for _ in range(4) for refusal in evolve(owner=owner, claim=held).refused]
+    assert reasons == [
+        "There is no answer about this topic: the reply has no JSON.",
+        "There is no answer about this topic: the reply has no JSON. It was asked two times and is given up.",
+    ]
+    assert list(ProposerCall.objects.order_by("created_at").values_list("verdict", flat=True)) == [
+        "retry",
+        "dead",
+    ]
+
+    two = lesson(owner)
+    ask(answer(create(one, two)))
+    assert sorted(evolve(owner=owner, claim=held).consumed) == sorted([one.pk, two.pk])
+    assert chat_server.calls == 3
+
+
 @pytest.mark.parametrize("status", [401, 404])
 def test_an_endpoint_at_fault_is_asked_no_more_in_this_run(owner, held, ask, chat_server, status):
     one, other = lesson(owner), lesson(owner, "pay_order")
