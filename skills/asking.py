@@ -107,13 +107,13 @@ class Asking:
                 self._come.extend((self._in_flight.pop(future), future.result()) for future in done)
                 for reading, answer in self._come:
                     self._heard(reading, answer)
-                # The next are asked while these are being stored, unless they say that there is no use in it.
-                stopping = stopping or self._should_stop()
                 is_useful = not any(answer.is_endpoints_fault for _, answer in self._come)
-                if self._come and not stopping and is_useful:
-                    self._ask_on(pool, patience=PATIENCE_SECONDS)
                 while self._come:
                     yield self._come.popleft()
+                    # The next is asked about before the answer after it is stored.
+                    stopping = stopping or self._should_stop()
+                    if self._come and is_useful and not stopping:
+                        self._ask_on(pool, patience=PATIENCE_SECONDS)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -124,8 +124,8 @@ class Asking:
 
     def _ask_next(self, pool: ThreadPoolExecutor, *, patience: float) -> bool:
         """Ask about the next session; false when there is no slot for it now, or it must wait."""
-        # Answers that nobody looked at yet count too: they may say that there is no use in asking.
-        if len(self._in_flight) >= settings.MIRIX_DISTILLER_MAX_CONCURRENCY:
+        # Answers that are not stored yet count too: no crash shall cost more than this many of them.
+        if len(self._in_flight) + len(self._come) >= settings.MIRIX_DISTILLER_MAX_CONCURRENCY:
             return False
         if not slots.take(patience=patience):
             return False
@@ -137,7 +137,7 @@ class Asking:
             if self._waiting:
                 self._waiting.popleft()
         except Later:
-            if not self._in_flight:  # it waits for those of other runs
+            if not self._in_flight and not self._come:  # it waits for those of other runs
                 time.sleep(GLANCE_SECONDS)
             return False
         finally:

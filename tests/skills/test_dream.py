@@ -493,17 +493,43 @@ def test_the_distiller_is_called_outside_any_transaction(transactional_db, disti
     assert states == [True, True]
 
 
-def test_the_next_is_asked_about_while_an_answer_is_being_stored(owner, distil_by, settings):
-    settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 1
-    distiller = distil_by()
-    sealed(owner, "one")
-    sealed(owner, "two")
+def test_of_answers_that_come_together_none_holds_up_the_others_slot(owner, distil_by, settings):
+    settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 2
+    meeting = threading.Barrier(2)
+
+    def first_two_together(turns, first_seq) -> DistillerReply:
+        if len(distiller.calls) <= 2:
+            meeting.wait(timeout=10)
+        return one_lesson(turns, first_seq)
+
+    distiller = distil_by(first_two_together)
+    for number in range(4):
+        sealed(owner, f"session {number}")
+    expected = iter([2, 3, 4, 4])
 
     class Stored(Watcher):
         def distilled(self, outcome: SessionOutcome) -> None:
-            assert eventually(lambda: len(distiller.calls) == 2)
+            calls = next(expected)
+            assert eventually(lambda: len(distiller.calls) == calls)
 
     run(owner, watcher=Stored())
+
+    assert next(expected, None) is None
+
+
+def test_no_more_answers_than_calls_at_once_are_ever_lost(owner, distil_by, settings):
+    """Those that were not stored yet when the process died count as well."""
+    settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 2
+    distiller = distil_by()
+    for number in range(9):
+        sealed(owner, f"session {number}")
+
+    class Stored(Watcher):
+        def distilled(self, outcome: SessionOutcome) -> None:
+            threading.Event().wait(0.02)
+            assert len(distiller.calls) <= DistillationAttempt.objects.count() + 2
+
+    run(owner, last_n_sessions=9, watcher=Stored())
 
 
 def test_evolution_follows_and_its_refusals_are_noted(owner, distil_by, monkeypatch):
