@@ -212,6 +212,11 @@ def _end_as_finished(claim: RunClaim, refused: list[dict[str, Any]]) -> AutoDrea
     return claim.end(RunState.FINISHED, counts=tally, notes=notes, tokens=tokens_of(claim.run_id))
 
 
+def end_interrupted(claim: RunClaim) -> None:
+    """End a run that was `Stopped`, where no other process is to go on with it."""
+    _end_as_failed(claim, KeyboardInterrupt())
+
+
 def _end_as_failed(claim: RunClaim, error: BaseException) -> None:
     """Say in the log and in the run's row why it ended."""
     reason = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else "Interrupted."

@@ -45,7 +45,8 @@ def auto_dream(organization, user):
         options = {"last_n_sessions": 99_999, "wait": PATIENCE}
         call_command("auto_dream", organization=organization, user=user, **options)
     except CommandError as error:
-        sys.exit(str(error))
+        print(error, file=sys.stderr)
+        sys.exit(error.returncode)
 
 def tell_asked():
     os.write(1, b"asked" + os.linesep.encode())  # in one piece: several threads may be asked at once
@@ -111,6 +112,44 @@ def test_of_two_commands_at_once_one_runs(tmp_path):
         assert (status, errors) == (0, "")
 
     assert_learned_once(owner, 4)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_command_told_to_stop_stores_what_is_on_its_way_and_frees_the_owner(tmp_path, number):
+    owner = make_owner()
+    fill(owner, 4)
+
+    with command(owner, "distil_by(slow)", go=tmp_path / "go", MIRIX_DISTILLER_MAX_CONCURRENCY="2") as first:
+        assert (first.line(), first.line()) == ("asked", "asked")
+        first.send(number)
+        time.sleep(1)
+        (tmp_path / "go").touch()
+        status, _, errors = first.end()
+
+    assert status == 128 + number
+    first_line, *_, last_line = errors.splitlines()
+    assert first_line == "Stopping once the sessions on their way are stored; again to stop at once."
+    assert last_line == "Interrupted. What was distilled is kept; the same command goes on from there."
+    run = AutoDreamRun.objects.get()
+    assert (run.state, run.error, run.counts["sessions"]["distilled"]) == ("failed", "Interrupted.", 2)
+    with command(owner, "PATIENCE = 0") as second:
+        assert second.end()[0] == 0
+    assert_learned_once(owner, 4)
+
+
+def test_a_second_signal_is_obeyed_at_once(tmp_path):
+    owner = make_owner()
+    fill(owner, 1)
+
+    with command(owner, "distil_by(slow)", go=tmp_path / "go") as process:
+        assert process.line() == "asked"
+        process.send(signal.SIGINT)
+        time.sleep(1)
+        process.send(signal.SIGINT)
+        eventually(AutoDreamRun.objects.filter(state="failed", error="Interrupted.").exists)
+        (tmp_path / "go").touch()
+        assert process.end()[0] == 130
+    assert SkillExperience.objects.count() == 0
 
 
 def test_different_owners_run_at_the_same_time(tmp_path):
