@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -124,9 +124,10 @@ def _end_silent(which: Q, state: RunState, error: str) -> int:
 
 
 def _due_end_users(owner: Owner | None = None) -> QuerySet[EndUser]:
-    """End users with enough sealed sessions, or with one whose rest is over; none with an open run.
+    """End users with enough sealed sessions, or with one that is due by itself; none with an open run.
 
-    Of every organization, or the one of `owner` alone.
+    Due by itself is one whose rest is over, and one that has been idle for `MIRIX_SKILL_TRIGGER_IDLE_HOURS`
+    without others to make up the number. Of every organization, or the one of `owner` alone.
     """
     threshold = settings.MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD
     if threshold <= 0:
@@ -135,11 +136,14 @@ def _due_end_users(owner: Owner | None = None) -> QuerySet[EndUser]:
     if owner is not None:
         sessions = sessions.for_owner(owner)
         end_users = end_users.for_organization(owner.organization).filter(pk=owner.end_user.pk)
+    due = Q(all__gte=threshold) | Q(rested__gt=0)
+    if hours := settings.MIRIX_SKILL_TRIGGER_IDLE_HOURS:
+        due |= Q(idle_since__lt=timezone.now() - timedelta(hours=hours))
     ready = (
         sessions.order_by()
         .values("end_user")
-        .annotate(all=Count("pk"), rested=Count("next_attempt_at"))
-        .filter(Q(all__gte=threshold) | Q(rested__gt=0))
+        .annotate(all=Count("pk"), rested=Count("next_attempt_at"), idle_since=Min("last_turn_at"))
+        .filter(due)
     )
     own = AutoDreamRun.objects.filter(end_user=OuterRef("pk"))
     open_run = own.filter(OPEN)

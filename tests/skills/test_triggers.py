@@ -129,6 +129,18 @@ class TestByItself:
 
         assert trigger_if_due(owner=owner) is not None
 
+    @pytest.mark.parametrize(
+        ("hours", "idle", "is_due"), [(24, 25, True), (24, 23, False), (1, 2, True), (0, 1_000, False)]
+    )
+    def test_a_session_that_nothing_follows_is_not_left_lying(self, owner, settings, hours, idle, is_due):
+        settings.MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = 5
+        settings.MIRIX_SKILL_TRIGGER_IDLE_HOURS = hours
+        seal(owner, 1, last_turn_at=timezone.now() - timedelta(hours=idle))
+        seal(owner, 1, last_turn_at=timezone.now())
+
+        assert trigger_all_due() == int(is_due)
+        assert len(jobs()) == int(is_due)
+
     def test_not_soon_after_a_run_that_failed(self, owner, settings):
         settings.MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = 1
         seal(owner, 1)
