@@ -185,7 +185,8 @@ class _Talk:
                 self.is_settled = False
                 self._note("The budget is used up; it waits.", draft)
             elif refusal := self.desk.attempt(draft.operation):
-                self.is_settled &= not isinstance(refusal, ReviewError)
+                # A text that moved, or a budget that was used up, may be otherwise next time.
+                self.is_settled &= not isinstance(refusal, ReviewError) and self.desk.has_room()
                 turned.append((draft, str(refusal)))
             else:
                 self.wrote = True
