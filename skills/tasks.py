@@ -8,7 +8,7 @@ from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
 from mirix.llm.embeddings import EmbeddingFailed
-from skills import triggers
+from skills import triggers, unasked
 from skills.dream import Stopped, dream
 from skills.models import AutoDreamRun
 from skills.runs import LostRun, OwnerBusy, RunOver, claim_run
@@ -52,6 +52,14 @@ def trigger_runs(timestamp: int) -> None:
     """Start the runs that are due although nothing was sealed just now."""
     if started := triggers.trigger_all_due():
         logger.info("%d runs were due", started)
+
+
+@app.periodic(cron="23 * * * *")
+@app.task(name="skills.trigger_unasked", queue=triggers.QUEUE, queueing_lock="skills.trigger_unasked")
+def trigger_unasked(timestamp: int) -> None:
+    """Start runs for lessons that no model was asked about for a day."""
+    if started := unasked.trigger_unasked():
+        logger.info("%d runs go on with lessons that no model was asked about", started)
 
 
 @app.task(name=embedding.EMBED_SKILLS, queue=embedding.QUEUE)
