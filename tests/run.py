@@ -3,6 +3,7 @@
     ./run test         lint, types, import rules, migrations, schema; the tests; the tests in a browser
     ./run test unit    the same without the browser, and without tests that start processes or commit
     ./run test soak    the kill, load and volume tests with their full figures
+    ./run test --model one run with a small real model, whose server is compiled first: 20 minutes
 
 Each pytest process works on a fresh database cluster of its own, under `var/`, gone at the end; settings of
 the caller's environment do not reach it. Logs and results lie in `var/test-results/`. The last line is
@@ -29,6 +30,7 @@ sys.path.insert(0, str(ROOT))
 import psycopg  # noqa: E402
 
 from mirix.embedded.server import DATABASE, SUPERUSER, Server  # noqa: E402  (the line above makes it importable)
+from tests.model import server  # noqa: E402
 
 VAR = Path(os.environ.get("MIRIX_VAR_DIR", ROOT / "var")).resolve()
 RESULTS = VAR / "test-results"
@@ -43,11 +45,13 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "system checks": (*MANAGE, "check", "--database", "default", "--fail-level", "WARNING"),
     "OpenAPI schema": (*MANAGE, "spectacular", "--fail-on-warn", "--validate", "--file", os.devnull),
 }
-TESTS = ("tests", "--ignore=tests/browser")
+TESTS = ("tests", "--ignore=tests/browser", "--ignore=tests/model")
+MODEL = "--model"
 LANES: dict[str, dict[str, tuple[str, ...]]] = {
     "": {"tests": (*TESTS, "-n", "2"), "browser tests": ("tests/browser",)},
     "unit": {"tests": (*TESTS, "-n", "2", "-m", "not processes and not commits and not soak")},
     "soak": {"soak tests": (*TESTS, "-m", "soak")},
+    MODEL: {"model tests": ("tests/model",)},
 }
 PROGRAMS = {
     "redis-server": ("redis-server",),
@@ -76,18 +80,22 @@ def main() -> int:
     """Run the lane named on the command line; the exit code is 0 only when nothing failed."""
     lane = sys.argv[1] if len(sys.argv) == 2 else ""
     if len(sys.argv) > 2 or lane not in LANES:
-        sys.exit("usage: ./run test [unit|soak]")
+        sys.exit("usage: ./run test [unit|soak|--model]")
     os.chdir(ROOT)
-    install_programs(needed=lane != "unit")
+    install_programs(needed=lane in ("", "soak"))
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir(parents=True)
     tally = Tally()
     with ExitStack() as stack:
         environment = clean_environment(lane)
-        if lane != "unit":
+        if lane in ("", "soak"):
             environment["MIRIX_TEST_REDIS_URL"] = stack.enter_context(redis())
-        if lane != "soak":
+        if lane in ("", "unit"):
             run_checks(tally, environment)
+        if lane == MODEL:
+            environment["MIRIX_TEST_MODEL_URL"] = stack.enter_context(
+                server.serving(VAR / "model", RESULTS / "model-server.log")
+            )
         for step, arguments in LANES[lane].items():
             run_pytest(tally, step, arguments, environment)
     print(f"{tally.passed} passed, {tally.failed} failed")
