@@ -21,6 +21,8 @@ MAX_QUERY_CHARS = 4_096
 MAX_TAGS_CHARS = 4_096
 CUT_TAGS = "(too long)"
 MAX_DEGRADED_CHARS = 256
+MAX_TOKEN_BUDGET = 2_147_483_647
+"""What its column holds; more limits nothing."""
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +81,7 @@ def log_search(
             filter_tags=_bounded(filter_tags or {}),
             similarity_threshold=similarity_threshold,
             limit=limit,
-            token_budget=token_budget,
+            token_budget=None if token_budget is None else min(token_budget, MAX_TOKEN_BUDGET),
             view=view,
             skill_ids=[hit.skill.pk for hit in returned],
             revision_ids=[hit.skill.current_revision_id or "" for hit in returned],

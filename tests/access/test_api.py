@@ -160,7 +160,7 @@ def test_what_the_canaries_prove(world: World):
         if "GET" in row.methods and row.statuses["admin"] == 200
         if world.home.canary not in send(world, "admin key", "GET", row.route).content.decode()
     ]
-    assert silent == []
+    assert silent == ["v1/usage"]  # numbers and days alone
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if "<" in route])

@@ -111,6 +111,11 @@ class TestWhatItHolds:
         read_api.get(ONE, {"user_id": "alice", "query": "order"})
         assert SearchEvent.objects.get().revision_ids == [""]
 
+    def test_a_token_budget_beyond_every_answer_is_logged_as_the_most_there_is(self, read_api, skill):
+        answer = read_api.get(ONE, {"user_id": "alice", "query": "order", "token_budget": 10**12})
+        assert answer.status_code == 200
+        assert SearchEvent.objects.get().token_budget == 2_147_483_647
+
     def test_what_a_token_budget_left_out_was_not_returned(self, read_api, skill):
         read_api.get(ONE, {"user_id": "alice", "query": "order", "token_budget": 1})
         event = SearchEvent.objects.get()
