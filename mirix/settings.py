@@ -315,6 +315,7 @@ SPECTACULAR_SETTINGS = {
         "SessionTagEnum": "conversations.models.SessionTag",
         "IntakeStateEnum": "conversations.models.IntakeState",
         "RunStateEnum": "skills.models.RunState",
+        "ExperienceStatusEnum": "skills.models.ExperienceStatus",
     },
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.db.models import QuerySet
 from django.http import Http404
 from django_filters import rest_framework as filters
@@ -18,9 +20,22 @@ from mirix.api.permissions import MayRelease
 from mirix.api.views import APIView, ReadOnlyModelViewSet
 from mirix.tenants.audit import Actor
 from mirix.text import clean_text
-from skills.models import ExperienceStatus, ExperienceType, SignalType, SkillExperience
+from skills.models import ExperienceStatus, ExperienceType, SignalType, SkillExperience, SkillRevision
 from skills.quarantine import MAX_REASON_CHARS, release_experience
-from skills.selectors.experiences import experiences_of
+from skills.selectors.experiences import experiences_of, taught, with_revisions
+
+TURN = re.compile(r"convmsg-([0-9]{1,18})")
+
+
+class TaughtSerializer(serializers.ModelSerializer):
+    """A revision that rests on the experience, and what became of it."""
+
+    revision_id = serializers.CharField(source="id")
+    skill_id = serializers.CharField(allow_null=True, help_text="Null while a new skill waits.")
+
+    class Meta:
+        model = SkillRevision
+        fields = ["revision_id", "skill_id", "name", "version", "state"]
 
 
 class ExperienceSerializer(serializers.ModelSerializer):
@@ -76,12 +91,24 @@ class ExperienceSerializer(serializers.ModelSerializer):
         return (experience.released_by_name or None) if principal_of(self.context["request"]).user else None
 
 
+class ExperienceDetailSerializer(ExperienceSerializer):
+    """An experience with what rests on it."""
+
+    revisions = TaughtSerializer(many=True, help_text="What rests on it, newest first.")
+
+    class Meta(ExperienceSerializer.Meta):
+        fields = [*ExperienceSerializer.Meta.fields, "revisions"]
+
+
 class ExperienceFilter(filters.FilterSet):
     """What a list of experiences can be narrowed by."""
 
     user_id = UserIdFilter()
     session_id = filters.CharFilter(field_name="session__session_id")
     run_id = filters.CharFilter(field_name="attempt__run")
+    skill_id = filters.CharFilter(method="of_skill", label="What taught a skill, in any of its revisions.")
+    revision_id = filters.CharFilter(method="of_revision", label="What a revision rests on.")
+    turn = filters.CharFilter(method="of_turn", label="`convmsg-<n>`: what was learned from a turn.")
     topic = filters.CharFilter()
     experience_type = filters.ChoiceFilter(choices=ExperienceType.choices)
     signal_type = filters.ChoiceFilter(choices=SignalType.choices)
@@ -95,6 +122,21 @@ class ExperienceFilter(filters.FilterSet):
         model = SkillExperience
         fields: list[str] = []
 
+    def of_skill(self, queryset: QuerySet, name: str, value: str) -> QuerySet:
+        """Narrow to what taught a skill."""
+        organization = principal_of(self.request).organization
+        return queryset.filter(pk__in=taught(organization=organization, skill_id=value).values("pk"))
+
+    def of_revision(self, queryset: QuerySet, name: str, value: str) -> QuerySet:
+        """Narrow to what a revision rests on."""
+        organization = principal_of(self.request).organization
+        return queryset.filter(pk__in=taught(organization=organization, revision_id=value).values("pk"))
+
+    def of_turn(self, queryset: QuerySet, name: str, value: str) -> QuerySet:
+        """Narrow to what was learned from a turn; what is no turn's id taught nothing."""
+        number = TURN.fullmatch(value)
+        return queryset.filter(turn=int(number[1])) if number else queryset.none()
+
 
 @extend_schema_view(
     list=extend_schema(
@@ -104,7 +146,10 @@ class ExperienceFilter(filters.FilterSet):
         description="Of the whole organization, or of one end user with `user_id`.",
     ),
     retrieve=extend_schema(
-        operation_id="experiences_retrieve", tags=["experiences"], summary="One experience"
+        operation_id="experiences_retrieve",
+        tags=["experiences"],
+        summary="One experience, with the revisions that rest on it",
+        responses=ExperienceDetailSerializer,
     ),
 )
 class ExperienceViewSet(ReadOnlyModelViewSet):
@@ -117,7 +162,15 @@ class ExperienceViewSet(ReadOnlyModelViewSet):
         """Return the organization's experiences."""
         if getattr(self, "swagger_fake_view", False):
             return SkillExperience.objects.none()
-        return experiences_of(organization=principal_of(self.request).organization)
+        organization = principal_of(self.request).organization
+        experiences = experiences_of(organization=organization)
+        if self.action != "retrieve":
+            return experiences
+        return with_revisions(experiences, organization=organization)
+
+    def get_serializer_class(self) -> type[ExperienceSerializer]:
+        """Return the shape of a list or of a single experience."""
+        return ExperienceDetailSerializer if self.action == "retrieve" else ExperienceSerializer
 
 
 class ReleaseRequest(StrictBody):
@@ -139,7 +192,7 @@ class ReleaseView(APIView):
         "The next run may use it. Releasing it again changes nothing.",
         request=ReleaseRequest,
         responses={
-            200: OpenApiResponse(ExperienceSerializer, description="Released, now or before."),
+            200: OpenApiResponse(ExperienceDetailSerializer, description="Released, now or before."),
             400: OpenApiResponse(description="Invalid, naming the field."),
             403: OpenApiResponse(description="No member who may release; a key never is."),
             404: OpenApiResponse(description="No such experience."),
@@ -157,5 +210,6 @@ class ReleaseView(APIView):
             release_experience(experience=experience, actor=Actor.of_principal(caller), reason=reason)
         except SkillExperience.DoesNotExist as error:  # erased on the way
             raise Http404 from error
-        serializer = ExperienceSerializer(get_object_or_404(rows, pk=pk), context={"request": request})
+        shown = with_revisions(rows, organization=caller.organization)
+        serializer = ExperienceDetailSerializer(get_object_or_404(shown, pk=pk), context={"request": request})
         return Response(serializer.data)

@@ -8,7 +8,16 @@ from django.test.utils import CaptureQueriesContext
 
 from mirix.tenants.models import AuditEvent
 from skills.models import SkillExperience
-from tests.factories import make_attempt, make_experience, make_owner, make_run, make_session
+from tests.factories import (
+    make_attempt,
+    make_content,
+    make_experience,
+    make_owner,
+    make_proposal,
+    make_run,
+    make_session,
+    make_skill,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -57,6 +66,7 @@ def test_an_experience_shows_its_evidence(read_api, owner):
         "released_by": None,
         "release_reason": "",
         "status": "pending",
+        "revisions": [],
         "filter_tags": {"desk": "air"},
         "created_at": experience.created_at.isoformat().replace("+00:00", "Z"),
     }
@@ -219,3 +229,44 @@ class TestRelease:
         held.refresh_from_db()
         assert held.quarantined
         assert not AuditEvent.objects.exists()
+
+
+def test_lineage_from_the_skill_to_the_words_and_back(read_api, stranger_api, owner):
+    skill = make_skill(owner)
+    first = make_experience(owner, status="consumed")
+    second, other = make_experience(owner, status="consumed"), make_experience(owner)
+    skill.current_revision.experiences.add(first)
+    waiting = make_proposal(owner, make_content(name=skill.name), skill=skill)
+    waiting.experiences.add(first, second)
+
+    def of(api, **asked):
+        return set(ids(api.get("/v1/experiences", asked)))
+
+    assert of(read_api, skill_id=skill.pk) == {first.pk, second.pk}
+    assert of(read_api, revision_id=skill.current_revision_id) == {first.pk}
+    assert of(read_api, revision_id=waiting.pk) == {first.pk, second.pk}
+    assert of(read_api, turn=f"convmsg-{other.turn_id}") == {other.pk}
+    for nothing in ("convmsg-0", "1", "convmsg-", f"convmsg-{'9' * 18}", f"convmsg-{'9' * 30}"):
+        assert of(read_api, turn=nothing) == set()
+    for asked in (
+        {"skill_id": skill.pk},
+        {"revision_id": waiting.pk},
+        {"turn": f"convmsg-{other.turn_id}"},
+    ):
+        assert of(stranger_api, **asked) == set()
+    assert read_api.get(f"/v1/experiences/{first.pk}").json()["revisions"] == [
+        {
+            "revision_id": waiting.pk,
+            "skill_id": skill.pk,
+            "name": skill.name,
+            "version": "",
+            "state": "proposed",
+        },
+        {
+            "revision_id": skill.current_revision_id,
+            "skill_id": skill.pk,
+            "name": skill.name,
+            "version": "0.1.0",
+            "state": "published",
+        },
+    ]
