@@ -94,7 +94,27 @@ HUGE = b'{"choices": [{"message": {"content": "' + b"a" * 10_500_000 + b'"}}]}'
         pytest.param(ChatAnswer(body=HUGE), AGAIN, id="more than 10 MB"),
         pytest.param(ChatAnswer(closes=True), THRICE, id="closed connections"),
         pytest.param(ChatAnswer(text=ONE, sent=40), THRICE, id="broken off"),
+        pytest.param(ChatAnswer(status=500), AGAIN._replace(calls=4), id="errors of the server"),
+        pytest.param(ChatAnswer(status=400), AGAIN._replace(calls=4), id="refusals of each request"),
         pytest.param(ChatAnswer(status=401), REST, id="a key that is refused"),
+        pytest.param(ChatAnswer(status=404), REST, id="a model that is not there"),
+        pytest.param(ChatAnswer(status=429), REST._replace(calls=3), id="too many requests, for long"),
+        pytest.param(ChatAnswer(text=ONE, content_type="application/octet-stream"), LEARNED, id="bytes"),
+        pytest.param(
+            ChatAnswer(body=b"upstream timed out", content_type="text/plain"), AGAIN, id="a line of text"
+        ),
+        pytest.param(
+            ChatAnswer(
+                text="",
+                message={
+                    "tool_calls": [
+                        {"id": "1", "type": "function", "function": {"name": "experiences", "arguments": ONE}}
+                    ]
+                },
+            ),
+            LEARNED,
+            id="a tool call",
+        ),
         pytest.param(ChatAnswer(status=429, headers={"Retry-After": "900"}), REST, id="too many requests"),
     ],
 )
@@ -113,11 +133,18 @@ def test_what_passes_is_waited_for(owner, session, chat_server):
     assert 3.0 in chat_server.pauses
 
 
-def test_an_endpoint_that_takes_its_time_is_left_after_it(owner, session, chat_server, settings):
-    settings.MIRIX_LLM_TIMEOUT_SECONDS, settings.MIRIX_LLM_MAX_RETRIES = 0.3, 0
-    chat_server.answer = lambda request: ChatAnswer(text=ONE, drip=0.05)
+@pytest.mark.parametrize("retries", [0, 2])
+@pytest.mark.parametrize(
+    "given", [ChatAnswer(text=ONE, drip=0.05), ChatAnswer(text=ONE, slow=5)], ids=["drips", "silent"]
+)
+def test_an_endpoint_that_takes_its_time_is_left_after_it(
+    owner, session, chat_server, settings, given, retries
+):
+    settings.MIRIX_LLM_TIMEOUT_SECONDS, settings.MIRIX_LLM_MAX_RETRIES = 0.3, retries
+    chat_server.answer = lambda request: given
     run(owner)
-    assert ended(session) == AGAIN
+    assert ended(session) == AGAIN._replace(calls=1 + retries)
+    assert chat_server.calls == 1 + retries
     assert DistillationAttempt.objects.get().error == "the endpoint gave no answer within 0.3 s"
 
 
