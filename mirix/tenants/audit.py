@@ -56,6 +56,7 @@ class Act(models.TextChoices):
     SESSION_CLOSED = "session.closed", "Session closed"
     EXPERIENCE_RELEASED = "experience.released", "Experience released"
     SESSION_RETRIED = "session.retried", "Session to be read again"
+    RUN_STARTED = "run.started", "Run started"
 
 
 @dataclass(frozen=True, kw_only=True)

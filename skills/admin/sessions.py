@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
 
 from conversations.admin.sessions import SessionAdmin
 from conversations.admin.transcript import Pin, turn_url
-from conversations.models import ConversationMessage, Session
+from conversations.models import ConversationMessage, Session, SessionState, SessionTag
 from conversations.selectors import has_failed
 from mirix.admin_base import display
+from mirix.admin_forms import actor_of, operates
+from mirix.tenants.owners import Owner
 from skills.admin.evidence import KINDS
 from skills.admin.replies import reply_of, with_reply
 from skills.models import SkillExperience
+from skills.operating import start_run
 
 MAX_ATTEMPTS_SHOWN = 20
 MAX_FAILURES, MAX_REPLY_CHARS = 5, 20_000
@@ -70,6 +74,26 @@ class LearnedSessionAdmin(SessionAdmin):
             for experience in experiences
         ]
 
+    def get_urls(self) -> list[URLPattern]:
+        """Add the start of a run."""
+        view = self.admin_site.admin_view(self.learn_view)
+        return [
+            path("<path:object_id>/learn/", view, name="conversations_session_learn"),
+            *super().get_urls(),
+        ]
+
+    def learn_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Start a run over the sealed sessions of a session's end user, and show it."""
+        session = self.visible_object(request, object_id)
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not operates(request, session.organization_id):
+            raise PermissionDenied
+        owner = Owner(organization=session.organization, end_user=session.end_user)
+        run, is_new = start_run(owner=owner, actor=actor_of(request))
+        self.message_user(request, "The run waits for a worker." if is_new else "This run goes on already.")
+        return HttpResponseRedirect(reverse("admin:skills_autodreamrun_change", args=[run.pk]))
+
     def page_context(self, request: HttpRequest, obj: Session) -> dict[str, Any]:
         """Add what was learned, each lesson with the address of its turn, and the attempts.
 
@@ -78,7 +102,9 @@ class LearnedSessionAdmin(SessionAdmin):
         experiences = obj.experiences.order_by("turn_seq", "id")
         attempts = obj.distillation_attempts.defer("raw_reply", "dropped").order_by("-created_at", "id")
         failures = with_reply(attempts, chars=MAX_REPLY_CHARS)[:MAX_FAILURES] if has_failed(obj) else []
+        may_learn = obj.state == SessionState.SEALED and obj.tag == SessionTag.TASK
         return super().page_context(request, obj) | {
+            "may_learn": may_learn and operates(request, obj.organization_id),
             "learned": [(experience, turn_url(obj.pk, experience.turn_seq)) for experience in experiences],
             "attempts": attempts[:MAX_ATTEMPTS_SHOWN],
             "failures": [(attempt, reply_of(attempt, chars=MAX_REPLY_CHARS)) for attempt in failures],

@@ -227,6 +227,9 @@ close
 
 # Of sessions of several organizations those are retried in which the user may operate; each says its outcome.
 RETRYING = """
+learn
+  GET             302     403       405       405       405            405        404
+  POST            302     403       403       302       302            302        404
 retry
   GET             302     403       405       405       405            405        404
   POST            302     403       403       302       302            302        404

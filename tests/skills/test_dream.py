@@ -474,6 +474,32 @@ def test_no_more_calls_at_once_than_allowed(owner, distil_by, settings):
     assert SkillExperience.objects.count() == 9
 
 
+@pytest.mark.django_db(transaction=True)
+def test_runs_of_one_process_share_the_calls_that_are_allowed(distil_by, settings):
+    settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 2
+
+    def busy(turns: Any, first_seq: int) -> DistillerReply:
+        threading.Event().wait(0.05)
+        return one_lesson(turns, first_seq)
+
+    distiller = distil_by(busy)
+    owners = [make_owner() for _ in range(3)]
+    for owner in owners:
+        for number in range(4):
+            sealed(owner, f"{owner.end_user.pk} {number}")
+
+    def work(owner: Owner) -> None:
+        run(owner)
+        connection.close()
+
+    threads = [threading.Thread(target=work, args=[owner]) for owner in owners]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(distiller.calls), distiller.most_at_once) == (12, 2)
+
+
 def test_the_distiller_is_called_outside_any_transaction(transactional_db, distil_by, settings):
     settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 1
     owner = make_owner()

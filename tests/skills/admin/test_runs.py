@@ -5,12 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.contrib.messages import get_messages
 from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
 
+from conversations.models import Session
+from mirix.tenants.models import AuditEvent
 from skills.models import AutoDreamRun, DistillationAttempt
 from tests.factories import make_attempt, make_experience, make_member, make_run, make_session
 
@@ -185,3 +189,44 @@ class TestAttempts:
         foreign = elsewhere.get(reply(attempt))
         missing = elsewhere.get(reply(DistillationAttempt(pk="attempt-none")))
         assert (foreign.status_code, foreign.content) == (404, missing.content)
+
+
+class TestLearningNow:
+    def learn(self, browser: Browser, session: Session):
+        return browser.post(reverse("admin:conversations_session_learn", args=[session.pk]))
+
+    def test_an_operator_starts_a_run_of_the_end_user_once(self, owner):
+        operator = browser_of(make_member(owner.organization, "operator", username="otto"))
+        session = make_session(owner, TURNS)
+        assert "Learn now" in text(operator.get(session_page(session)))
+
+        answers = [self.learn(operator, session) for _ in range(2)]
+
+        run = AutoDreamRun.objects.get()
+        assert (run.trigger, run.state, run.end_user) == ("admin", "queued", owner.end_user)
+        assert ProcrastinateJob.objects.get(task_name="skills.run_dream").args == {"run_id": run.pk}
+        assert [answer.url for answer in answers] == [page(run)] * 2
+        assert [str(note) for answer in answers for note in get_messages(answer.wsgi_request)][-1:] == [
+            "This run goes on already."
+        ]
+        event = AuditEvent.objects.get()
+        assert (event.action, event.target_id, event.actor_name) == ("run.started", run.pk, "otto")
+
+    def test_nobody_else_does(self, owner, stranger, reviewer):
+        session = make_session(owner, TURNS)
+        foreign = browser_of(make_member(stranger.organization, "administrator"))
+        assert (self.learn(reviewer, session).status_code, self.learn(foreign, session).status_code) == (
+            403,
+            404,
+        )
+        assert "Learn now" not in text(reviewer.get(session_page(session)))
+        assert not AutoDreamRun.objects.exists()
+
+    @pytest.mark.parametrize("fields", [{"state": "open"}, {"state": "distilled"}, {"tag": "conversation"}])
+    def test_it_is_offered_where_there_is_something_to_learn_from(self, owner, fields):
+        operator = browser_of(make_member(owner.organization, "operator"))
+        assert "Learn now" not in text(operator.get(session_page(make_session(owner, TURNS, **fields))))
+
+
+def session_page(session: Session) -> str:
+    return reverse("admin:conversations_session_change", args=[session.pk])

@@ -306,6 +306,7 @@ class TestInput:
             ({"last_n_sessions": 10**30}, "last_n_sessions"),
             ({"model": {"name": "x"}}, "model"),
             ({"model": "a\x00"}, "model"),
+            ({"model": "x" * 129}, "model"),
             ({"last_n_session": 5}, "last_n_session"),
             ({"user_id": "bob"}, "user_id"),
             ([], "detail"),
