@@ -15,6 +15,7 @@ from django.db import transaction
 
 from mirix.tenants.owners import Owner
 from mirix.text import shorten
+from skills.content import Content
 from skills.evolution.budget import edit_budget
 from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.dialogue import converse
@@ -300,6 +301,8 @@ class _Evolution:
         open_revision = (
             SkillRevision.objects.get(pk=target.revision_id) if target and target.revision_id else None
         )
+        if skill and target and open_revision is None:
+            _refuse_changed(skill, target)
         return propose(
             owner=self.owner,
             content=operation.content,
@@ -328,7 +331,9 @@ class _Evolution:
         if target.revision_id:
             revision = revisions.filter(pk=target.revision_id, state=RevisionState.PROPOSED).first()
         else:
-            revision = revisions.filter(pk=Skill.objects.get(pk=target.skill_id).current_revision_id).first()
+            skill = Skill.objects.get(pk=target.skill_id)
+            _refuse_changed(skill, target)
+            revision = revisions.filter(pk=skill.current_revision_id).first()
         if revision is None:
             raise _Refused("The text that says so already is no longer there.")
         revision.experiences.add(*experiences)
@@ -361,6 +366,12 @@ class _Evolution:
         self.proposed.pop(key, None)
         self.published.pop(key, None)
         (self.published if skill else self.proposed)[key] = revision.pk
+
+
+def _refuse_changed(skill: Skill, target: SkillView) -> None:
+    """Raise where a skill says something else than when the run read it: somebody published meanwhile."""
+    if Content.of(skill) != target.content:
+        raise _Refused(f"“{skill.name}” was published anew as {skill.version} meanwhile.")
 
 
 def _only_restores(operation: Operation) -> bool:
