@@ -274,6 +274,9 @@ EDITING_SKILL = """
 edit
   GET             302     403       200       200       200            200        404
   POST            302     403       400       400       400            400        404
+merge
+  GET             302     403       200       200       200            200        404
+  POST            302     403       400       400       400            400        404
 """
 
 # What comes back, and what is taken out; which of them a skill's status allows, its service says.

@@ -49,6 +49,7 @@ ADMIN = {
     "procrastinate.procrastinatejob": 9,
     "skills.autodreamrun": 8,
     "skills.distillationattempt": 9,
+    "skills.proposercall": 8,
     "skills.searchevent": 8,
     "skills.skill": 8,
     "skills.skillexperience": 8,
