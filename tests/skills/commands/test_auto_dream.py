@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -169,6 +171,29 @@ def rows() -> dict[str, list[Any]]:
         for app in ("tenants", "conversations", "skills", "procrastinate")
         for model in apps.get_app_config(app).get_models()
     }
+
+
+class Terminal(StringIO):
+    """Standard error as a person sees it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_on_a_terminal_it_draws_how_far_it_is_and_nowhere_else(capsys, owner, monkeypatch, is_terminal):
+    errors = Terminal() if is_terminal else StringIO()
+    monkeypatch.setattr(sys, "stderr", errors)
+    monkeypatch.setenv("TERM", "xterm")
+    for number in range(3):
+        sealed(owner, f"No, {number}.", f"s-{number}")
+    assert run(capsys, owner).endswith("3 sessions distilled into 3 experiences.\n")
+    drawn = errors.getvalue()
+    assert ("Evolving skills" in drawn, "3/3" in drawn, drawn == "") == (
+        is_terminal,
+        is_terminal,
+        not is_terminal,
+    )
 
 
 def test_a_model_of_too_long_a_name_is_refused(capsys, owner):
