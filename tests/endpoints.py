@@ -150,6 +150,12 @@ class ChatRequest:
         has_schema = wanted["type"] == "json_object" and "schema" in wanted
         return wanted["type"] + (" with schema" if has_schema else "")
 
+    @property
+    def schema_name(self) -> str:
+        """The name of the schema that it is to answer by; empty where it names none."""
+        wanted = self.body.get("response_format", {}).get("json_schema", {})
+        return str(wanted.get("name", ""))
+
     def _content(self, role: str) -> str:
         return "".join(each["content"] for each in self.body["messages"] if each["role"] == role)
 

@@ -14,6 +14,7 @@ from typing import Protocol
 from django.conf import settings
 from django.db import transaction
 
+from mirix.outages import through_outage
 from mirix.tenants.owners import Owner
 from mirix.tenants.usage import count_tokens, next_day, tokens_left
 from mirix.text import clean_json, clean_text
@@ -27,6 +28,7 @@ from skills.evolution.prompt import Turned
 from skills.evolution.types import ExperienceView, Operation, Refusal, SkillView
 from skills.models import ExperienceStatus, ProposerCall, SkillExperience, Verdict
 from skills.review.errors import ReviewError
+from skills.runs import stalled_after
 from skills.spending import under_way
 
 MAX_TOPIC_CHARS = 160
@@ -127,11 +129,15 @@ class _Talk:
         try:
             with self._slot():
                 answer = self.proposer.ask(lessons, candidates, refused)
-            count_tokens(
-                organization=organization,
-                prompt=answer.prompt_tokens,
-                completion=answer.completion_tokens,
-                calls=answer.calls,
+            # An answer is not lost because the database was restarted meanwhile: here that shows.
+            through_outage(
+                lambda: count_tokens(
+                    organization=organization,
+                    prompt=answer.prompt_tokens,
+                    completion=answer.completion_tokens,
+                    calls=answer.calls,
+                ),
+                patience=stalled_after().total_seconds(),
             )
         finally:
             if left is not None:

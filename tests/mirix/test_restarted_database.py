@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoints import ChatAnswer, ChatServer, scripted_chat
+from skills.distillation.reply import SCHEMA_NAME
+from tests.endpoints import ChatAnswer, ChatRequest, ChatServer, scripted_chat
 from tests.mirix.states import PATIENCE_SECONDS, State, wait_until
+from tests.skills.distillation.answers import answer, told
 
 pytestmark = pytest.mark.processes
 
@@ -84,3 +86,26 @@ def test_a_worker_goes_on(state: State, model: ChatServer):
     assert state.ask(LEFT) == "0"
     assert_asked_once(state, model)
     assert state.ask(RUNS) == "finished 1"
+
+
+def test_an_answer_that_proposes_is_not_lost(state: State, model: ChatServer):
+    """It comes when the server is gone."""
+    lesson = told(1, "cancel my order", signal="user_critique")
+    evolving: list[ChatRequest] = []
+
+    def respond(request: ChatRequest) -> ChatAnswer:
+        if request.schema_name == SCHEMA_NAME:
+            return ChatAnswer(text=answer(lesson))
+        evolving.append(request)
+        state.postmaster.kill()
+        return ChatAnswer(text="[]")
+
+    model.answer = respond
+    command = state.start("manage.py", "auto_dream", *OWNER, "--json", env=model.environment)
+    out, errors = command.communicate(timeout=PATIENCE_SECONDS)
+
+    assert command.returncode == 0, errors
+    assert "The database is out of reach" in errors
+    assert json.loads(out)["sessions"]["distilled"] == 5
+    assert len(evolving) == 1
+    assert state.ask("SELECT string_agg(verdict, ',') FROM skills_proposercall") == "empty"

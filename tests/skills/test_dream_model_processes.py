@@ -55,8 +55,7 @@ def learn(request: ChatRequest) -> ChatAnswer:
 
 
 def is_distillation(request: ChatRequest) -> bool:
-    wanted = request.body.get("response_format", {}).get("json_schema", {})
-    return wanted.get("name") == SCHEMA_NAME
+    return request.schema_name == SCHEMA_NAME
 
 
 def order_of(request: ChatRequest) -> int:
