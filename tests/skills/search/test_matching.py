@@ -10,8 +10,8 @@ from mirix.tenants.models import Organization
 from skills.search import semantic
 from skills.search.cache import Found
 from skills.search.embedding import embed_missing
-from skills.search.fusion import fuse
-from skills.search.service import LANE_DEPTH, NEAREST, Asked, _best, search
+from skills.search.fusion import RankedList, fuse
+from skills.search.service import LANE_DEPTH, NEAREST, SEMANTIC, Asked, _best, search
 from tests.skills.search.corpora import publish
 
 RANKED = st.lists(st.sampled_from([f"proc-{number}" for number in range(60)]), unique=True, max_size=40)
@@ -106,7 +106,10 @@ def test_an_index_counts_all_that_could_be_compared(owner, library, monkeypatch)
 def test_the_first_ten_are_those_of_all_the_lists(first, second, third):
     """What is left out has ten others before it in any case."""
     lists = {"all": first, "name_description": second, "semantic": third}
-    lanes = {lane: [(skill_id, 1.0) for skill_id in ranked] for lane, ranked in lists.items()}
+    lanes = {
+        lane: [(skill_id, 1 / place) for place, skill_id in enumerate(ranked, start=1)]
+        for lane, ranked in lists.items()
+    }
     asked = Asked(
         organization=Organization(),
         owner=None,
@@ -118,6 +121,10 @@ def test_the_first_ten_are_those_of_all_the_lists(first, second, third):
         eligible=None,
     )
     best, total = _best(asked, Found(lanes=lanes, total=len({*first, *second})))
-    assert best[:10] == fuse(list(lists.values()), k=15)[:10]
+    weighed = [
+        RankedList(items=ranked, weight=0.3 if lane == "name_description" else 1, has_zero=lane != SEMANTIC)
+        for lane, ranked in lanes.items()
+    ]
+    assert best[:10] == fuse(weighed, k=15)[:10]
     assert total >= len(best)
     assert total <= len({*first, *second}) + NEAREST

@@ -57,7 +57,9 @@ class TestLane:
     def test_hybrid_fuses_three_lists_and_explains_them(self, owner, cards):
         result = find(owner, "card", explain=True)
         assert named(result) == ["card", "payment", "seat"]
-        assert [hit.score for hit in result.hits] == [3 / 16, 1 / 17, 1 / 18]
+        assert [hit.score for hit in result.hits] == pytest.approx(
+            [(1 + 0.3 + 1) / 16, (0.3 + 0.7 * 0.8) / 17, 0.3 / 18], abs=1e-4
+        )
         assert result.degraded is None
         assert list(result.hits[0].lanes) == ["all", "name_description", "semantic"]
         assert result.hits[1].lanes == {"semantic": Place(rank=2, score=pytest.approx(0.8, abs=1e-3))}
@@ -73,7 +75,9 @@ class TestLane:
     def test_lists_weigh_what_the_setting_says(self, owner, cards, settings):
         settings.MIRIX_SKILL_HYBRID_WEIGHTS = [0.0, 2.0, 0.5]
         result = find(owner, "card")
-        assert [hit.score for hit in result.hits] == [2 / 16 + 0.5 / 16, 0.5 / 17, 0.5 / 18]
+        assert [hit.score for hit in result.hits] == pytest.approx(
+            [2 / 16 + 0.5 / 16, 0.5 * (0.3 + 0.7 * 0.8) / 17, 0.5 * 0.3 / 18], abs=1e-4
+        )
         settings.MIRIX_SKILL_HYBRID_WEIGHTS = [1.0, 1.0, 0.0]
         assert named(find(owner, "card")) == ["card"]
         settings.MIRIX_SKILL_HYBRID_WEIGHTS = [0.0, 0.0, 1.0]
