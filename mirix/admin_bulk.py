@@ -27,6 +27,10 @@ AT_MOST = 200
 NOT_YOURS = "Your role in its organization does not let you."
 
 
+class Refused(str):
+    """In the place of an outcome: why the service left a row as it was."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Line:
     """One row on these pages; `refusal` says why nothing can be done with it, `outcome` what was done."""
@@ -58,7 +62,7 @@ class Bulk:
     """Why nothing can be done with a row as it was read; empty where something can."""
     perform: Callable[[Sequence[Any], Any], Mapping[str, str]]
     """Calls the service for the rows with the form's valid input; returns by key what came of each that was
-    done."""
+    done, and `Refused` where it says why not."""
     form: Callable[[Any], ServiceForm] | None = None
 
     def heading(self, number: int) -> str:
@@ -81,13 +85,19 @@ class _Asked:
 class BulkAdmin(PageAdmin):
     """Lists with acts on many rows, for whoever may act in the rows' organizations."""
 
+    free_actions: Sequence[str] = ()
+    """Acts of other kinds on these rows, for whoever sees them."""
+
     def acting_ids(self, request: HttpRequest) -> list[str] | None:
         """Return the ids of the organizations in which the user may do this; None stands for all."""
         raise NotImplementedError
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Offer the acts where the user may do them."""
-        return {} if self.acting_ids(request) == [] else super().get_actions(request)
+        actions = super().get_actions(request)
+        if self.acting_ids(request) != []:
+            return actions
+        return {name: act for name, act in actions.items() if name in self.free_actions}
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list; refuse an action of who only reads."""
@@ -200,5 +210,6 @@ def _done(line: Line, outcomes: Mapping[str, str]) -> Line:
     if line.refusal:
         return line
     if line.pk in outcomes:
-        return replace(line, outcome=outcomes[line.pk])
+        said = outcomes[line.pk]
+        return replace(line, refusal=said) if isinstance(said, Refused) else replace(line, outcome=said)
     return replace(line, refusal="It has changed meanwhile; look at it again.")

@@ -7,10 +7,12 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
 from mirix.text import clean_text
+from skills.admin.bulk import DONE, DecidingAdmin, moving
 from skills.admin.editing import WritingAdmin, as_validation_error, may_edit, save_skill, user_of
 from skills.admin.forms import MergeForm, ReasonForm
 from skills.admin.queue import may_decide
@@ -31,7 +33,6 @@ SAID = {
     "quarantine": "No agent finds it until somebody has looked into it and releases it.",
     "release": "Agents find it again with their next search.",
 }
-DONE = {"archive": "archived", "restore": "restored", "quarantine": "quarantined", "release": "released"}
 
 
 MERGING = (
@@ -40,7 +41,7 @@ MERGING = (
 )
 
 
-class HistoryAdmin(WritingAdmin):
+class HistoryAdmin(DecidingAdmin, WritingAdmin):
     """Skills with a past that can be compared and brought back."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -51,6 +52,10 @@ class HistoryAdmin(WritingAdmin):
             path("<path:object_id>/compare/", wrap(self.compare_view), name="skills_skill_compare"),
             path("<path:object_id>/rollback/", wrap(self.rollback_view), name="skills_skill_rollback"),
             path("<path:object_id>/merge/", wrap(self.merge_view), name="skills_skill_merge"),
+            *(
+                path(f"{act}/", wrap(self._moving_many(act)), name=f"skills_skill_{act}_many")
+                for act in MOVES
+            ),
             *(
                 path(f"<path:object_id>/{act}/", wrap(self._moving(act)), name=f"skills_skill_{act}")
                 for act in MOVES
@@ -177,6 +182,18 @@ class HistoryAdmin(WritingAdmin):
 
         return view
 
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Offer to take many out of use or back, to those who decide."""
+        decides = self.acting_ids(request) != []
+        acts = {
+            f"{act}_selected": (_leading(act), f"{act}_selected", f"{act.capitalize()} selected skills")
+            for act in (MOVES if decides else ())
+        }
+        return super().get_actions(request) | acts
+
+    def _moving_many(self, act: str) -> Any:
+        return lambda request: self.serve_bulk(request, moving(self, request, act))
+
     def _decided_by(self, request: HttpRequest, object_id: str) -> Skill:
         """Return the skill that the user may decide about; 404 for a stranger, 403 for who only reads."""
         skill: Skill = self.visible_object(request, object_id)
@@ -214,3 +231,12 @@ class HistoryAdmin(WritingAdmin):
                 request, form, title=title, text=text, obj=skill, status=status, **extra
             ),
         )
+
+
+def _leading(act: str) -> Any:
+    """Return the action of the list that leads to the page which asks."""
+
+    def lead(admin: HistoryAdmin, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
+        return admin.lead_to(f"admin:skills_skill_{act}_many", request, queryset)
+
+    return lead

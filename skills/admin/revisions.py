@@ -18,6 +18,7 @@ from django.utils.html import format_html
 
 from mirix.admin_base import OrganizationFilter, display, two_lines
 from mirix.templatetags.mirix_admin import ago
+from skills.admin.bulk import DecidingAdmin, approving, rejecting
 from skills.admin.columns import plus_minus
 from skills.admin.editing import WritingAdmin, may_edit, save_proposal
 from skills.admin.queue import may_decide, place_of
@@ -88,10 +89,11 @@ class RiskFilter(admin.SimpleListFilter):
 
 
 @admin.register(SkillRevision)
-class RevisionAdmin(WritingAdmin):
+class RevisionAdmin(DecidingAdmin, WritingAdmin):
     """Proposals first; every other revision by the filter."""
 
     list_title = "Proposals"
+    actions = ("approve_selected", "reject_selected")
     page_template = "admin/skills/skillrevision/page.html"
     list_filter = (StateFilter, "action", RiskFilter, "author_kind", OrganizationFilter)
     list_select_related = ("organization", "end_user", "skill", "base")
@@ -184,9 +186,11 @@ class RevisionAdmin(WritingAdmin):
         return crumbs if obj is None else [crumbs[0], {"title": obj.name}]
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the two decisions, and editing."""
+        """Add the two decisions about one and about many, and editing."""
         wrap = self.admin_site.admin_view
         return [
+            path("approve/", wrap(self.approve_many_view), name="skills_skillrevision_approve_many"),
+            path("reject/", wrap(self.reject_many_view), name="skills_skillrevision_reject_many"),
             path("<path:object_id>/approve/", wrap(self.approve_view), name="skills_skillrevision_approve"),
             path("<path:object_id>/reject/", wrap(self.reject_view), name="skills_skillrevision_reject"),
             path("<path:object_id>/edit/", wrap(self.edit_view), name="skills_skillrevision_edit"),
@@ -227,6 +231,24 @@ class RevisionAdmin(WritingAdmin):
             return format_html("Rejected {}.", revision.name)
 
         return self._decide(request, object_id, turn_down, log="Rejected")
+
+    @admin.action(description="Approve selected proposals")
+    def approve_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
+        """Lead to the page that asks."""
+        return self.lead_to("admin:skills_skillrevision_approve_many", request, queryset)
+
+    @admin.action(description="Reject selected proposals")
+    def reject_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
+        """Lead to the page that asks."""
+        return self.lead_to("admin:skills_skillrevision_reject_many", request, queryset)
+
+    def approve_many_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask about the proposals that the address names, and publish each for itself."""
+        return self.serve_bulk(request, approving(self, request))
+
+    def reject_many_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask why the proposals that the address names are turned down, and do it with each."""
+        return self.serve_bulk(request, rejecting(self, request))
 
     def _decide(
         self, request: HttpRequest, object_id: str, decide: Callable[[SkillRevision], str], *, log: str

@@ -35,6 +35,7 @@ class SkillAdmin(TravellingAdmin, HistoryAdmin):
     heavy_fields = ("instructions", "triggers", "examples")
     list_display = ("skill", "version", "shown_status", "entry_type", "end_user", "organization", "updated")
     list_filter = ("status", "entry_type", OrganizationFilter)
+    free_actions = ("export_selected",)
     list_select_related = ("organization", "end_user")
     search_fields = ("name", "description", "id")
     ordering = ("-created_at", "id")

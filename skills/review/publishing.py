@@ -134,8 +134,9 @@ def _give_back(revision: SkillRevision) -> int:
     """Make the experiences pending again that stand behind no version and no other proposal; count them."""
     counted = SkillRevision.objects.with_owner_of(revision).exclude(pk=revision.pk)
     counted = counted.filter(state__in=(RevisionState.PUBLISHED, RevisionState.PROPOSED))
-    own = SkillExperience.objects.with_owner_of(revision).filter(revisions=revision)
-    own = own.exclude(pk__in=SkillExperience.objects.filter(revisions__in=counted).values("pk"))
+    experiences = SkillExperience.objects.with_owner_of(revision)
+    own = experiences.filter(revisions=revision)
+    own = own.exclude(pk__in=experiences.filter(revisions__in=counted).values("pk"))
     ids = list(own.order_by("pk").values_list("pk", flat=True))
     # Whoever is to propose from them is to be asked anew.
     SkillExperience.objects.with_owner_of(revision).filter(pk__in=ids).update(

@@ -254,3 +254,15 @@ class TestWhoDecides:
         api = APIClient(headers={"X-API-Key": make_key(make_client(stranger.organization), "admin")})
 
         assert decide(api, proposal, decision, reason="So.").status_code == 403
+
+
+def test_rejecting_what_does_not_fit_any_more_lets_it_lapse(review, owner):
+    skill = make_skill(owner, make_content(name="pay"))
+    late = make_proposal(owner, make_content(name="pay", instructions="1. Pay."), skill, base=None)
+    lesson = make_experience(owner, status="consumed")
+    late.experiences.add(lesson)
+
+    answer = decide(review, late, "reject", reason="It moved on.")
+
+    lesson.refresh_from_db()
+    assert (answer.status_code, state(late), lesson.status) == (200, "superseded", "pending")
