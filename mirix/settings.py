@@ -165,6 +165,8 @@ AXES_VERBOSE = False
 
 # What an organization may choose for itself; these hold where it did not (tenants.models.INHERITED).
 MIRIX_REVIEW_POLICY = env.choice("MIRIX_REVIEW_POLICY", "required", ("required", "automatic"))
+MIRIX_MIN_SUPPORTING_SESSIONS = env.whole("MIRIX_MIN_SUPPORTING_SESSIONS", default=1, low=1, high=100)
+MIRIX_FOUR_EYES = env.switch("MIRIX_FOUR_EYES", default=False)
 MIRIX_CONVERSATION_RETENTION_DAYS = env.whole(
     "MIRIX_CONVERSATION_RETENTION_DAYS", default=30, low=0, high=36_500
 )

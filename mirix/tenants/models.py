@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from django.conf import settings
-from django.core.validators import MaxValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
 
@@ -65,8 +65,11 @@ class ReviewPolicy(models.TextChoices):
 
 
 MAX_DAYS = 36_500
+MAX_SUPPORTING_SESSIONS = 100
 INHERITED = (
     "review_policy",
+    "min_supporting_sessions",
+    "four_eyes",
     "conversation_retention_days",
     "undistilled_retention_days",
     "raw_retention_days",
@@ -93,6 +96,17 @@ class OrganizationSettings(TenantModel):
         Organization, on_delete=models.CASCADE, primary_key=True, related_name="settings"
     )
     review_policy = models.CharField(max_length=16, choices=ReviewPolicy.choices, blank=True)
+    min_supporting_sessions = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_SUPPORTING_SESSIONS)],
+        help_text="Distinct sessions that must stand behind a learned change before it may be published.",
+    )
+    four_eyes = models.BooleanField(
+        null=True,
+        blank=True,
+        help_text="Whether what a person wrote must be approved by somebody else.",
+    )
     conversation_retention_days = _days("Days that distilled turns are kept")
     undistilled_retention_days = _days("Days that turns are kept that were never distilled")
     raw_retention_days = _days("Days that failed bodies and raw replies of models are kept")
@@ -125,6 +139,12 @@ class OrganizationSettings(TenantModel):
             models.CheckConstraint(
                 condition=models.Q(review_policy__in=["", *ReviewPolicy.values]),
                 name="orgsettings_review_policy_valid",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    min_supporting_sessions__gte=1, min_supporting_sessions__lte=MAX_SUPPORTING_SESSIONS
+                ),
+                name="orgsettings_sessions_valid",
             ),
             models.CheckConstraint(
                 condition=models.Q(

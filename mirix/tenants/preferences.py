@@ -16,7 +16,7 @@ from mirix.tenants.models import INHERITED, Organization, OrganizationSettings
 from mirix.tenants.webhooks import check_url
 
 EDITABLE = (*INHERITED, "email_digest", "webhook_url")
-BOOLEANS = frozenset({"redact_on_intake", "email_digest"})
+BOOLEANS = frozenset({"redact_on_intake", "email_digest", "four_eyes"})
 SWITCHES = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 SECRET_PREFIX = "whsec_"  # noqa: S105 the beginning of every secret, so that scanners know one
 

@@ -63,6 +63,8 @@ class Effective:
     """
 
     review_policy: str
+    min_supporting_sessions: int
+    four_eyes: bool
     conversation_retention_days: int
     undistilled_retention_days: int
     raw_retention_days: int

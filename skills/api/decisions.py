@@ -19,7 +19,14 @@ from mirix.api.views import APIView
 from mirix.text import clean_text
 from skills.api.revisions import ProposalDetailSerializer
 from skills.models import SkillRevision
-from skills.review.errors import AlreadyDecided, BaseConflict, InvalidContent, ReviewError, UnverifiedSupport
+from skills.review.errors import (
+    AgainstPolicy,
+    AlreadyDecided,
+    BaseConflict,
+    InvalidContent,
+    ReviewError,
+    UnverifiedSupport,
+)
 from skills.review.publishing import approve, reject
 from skills.selectors.proposals import find_revision
 
@@ -27,6 +34,7 @@ MAX_REASON_CHARS = 2_000
 WHAT_TO_DO: dict[type[ReviewError], str] = {
     AlreadyDecided: "Nothing was changed.",
     BaseConflict: "Reject it, and the next run proposes anew.",
+    AgainstPolicy: "Leave it until more sessions teach it, or until another reviewer decides.",
     UnverifiedSupport: "Reject it, or leave it until a run adds evidence that is verified.",
     InvalidContent: "Reject it: as it is, it cannot be published.",
 }

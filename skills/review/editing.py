@@ -19,6 +19,7 @@ from skills.content import Content
 from skills.models import AuthorKind, RevisionAction, RevisionState, Skill, SkillRevision
 from skills.review.bases import has_moved, on_today
 from skills.review.errors import AlreadyDecided, EditConflict, NothingToDo
+from skills.review.policy import wants_other_eyes
 from skills.review.proposals import propose
 from skills.review.publishing import approve
 
@@ -39,8 +40,8 @@ def edit_skill(
     """Propose `content` as the skill's next version, and publish it where `author` decides; return it.
 
     `base` is the revision that the author began with. Of an author who does not decide it waits for somebody
-    who does, unless the organization publishes what carries no risk flag by itself. Sent again by the same
-    author, it returns what it made the first time.
+    who does, unless the organization publishes what carries no risk flag by itself; where it wants four eyes
+    it waits in any case. Sent again by the same author, it returns what it made the first time.
 
     Raises `EditConflict` when the skill says something else by now, `NothingToDo` when it says so already,
     `ProposalConflict` when a proposal for it waits, which is to be edited then, and what `propose` and
@@ -156,7 +157,9 @@ def _refuse_overtaken(proposal: SkillRevision) -> None:
 def _decided(
     revision: SkillRevision, author: User | None, *, may_decide: bool, publish: bool = True, reason: str
 ) -> SkillRevision:
-    if may_decide:
+    if wants_other_eyes(revision):
+        pass
+    elif may_decide:
         if publish:
             approve(revision=revision, decided_by=author, reason=reason or BY_HAND)
     elif not revision.risk_flags and not revision.merged_from_id and _publishes_by_itself(revision):

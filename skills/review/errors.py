@@ -45,6 +45,10 @@ class UnverifiedSupport(ReviewError):
     """Everything the revision rests on is unverified or quarantined."""
 
 
+class AgainstPolicy(ReviewError):
+    """The organization demands more before this may be published: more sessions, or somebody else."""
+
+
 class InvalidContent(ReviewError):
     """The content breaks a rule of the schema; `errors` holds the messages by field."""
 

@@ -29,6 +29,7 @@ from skills.review.errors import (
     UnverifiedSupport,
 )
 from skills.review.history import archive
+from skills.review.policy import require_policy
 from skills.review.proposals import propose
 from skills.review.rebasing import rebased
 from skills.review.support import stands_on_nothing_verified
@@ -55,8 +56,9 @@ def approve(
     Raises `AlreadyDecided` when the revision was rejected or superseded, `BaseConflict` when the skill was
     published anew and the change touches what changed since, or nobody is there to have read it, or when
     the skill that it takes in says something else by now,
-    `UnverifiedSupport` when no verified evidence stands behind it, and `InvalidContent` when it breaks a rule
-    or its name is taken.
+    `UnverifiedSupport` when no verified evidence stands behind it, `AgainstPolicy` when the organization
+    wants more sessions behind it or somebody else to decide, and `InvalidContent` when it breaks a rule or
+    its name is taken.
     """
     skill, locked = _lock(revision)
     published = locked if locked.state == RevisionState.PUBLISHED else _published_on_a_later_base(locked)
@@ -68,6 +70,7 @@ def approve(
     if has_moved(skill=skill, base=locked.base):
         locked = _on_the_base_of_today(locked, skill, kind)
     _refuse_unverified(locked)
+    require_policy(revision=locked, decided_by=decided_by)
     content = Content.of(locked)
     if errors := content_errors(content):
         raise InvalidContent(errors)

@@ -12,6 +12,7 @@ from mirix.admin_forms import ScopedChoice, ServiceForm
 from mirix.tenants.keys import DEFAULT_OVERLAP, MAX_LIFE_DAYS, MAX_OVERLAP_HOURS
 from mirix.tenants.models import (
     MAX_DAYS,
+    MAX_SUPPORTING_SESSIONS,
     Client,
     Organization,
     OrganizationSettings,
@@ -169,6 +170,10 @@ def _days(label: str, help_text: str) -> forms.IntegerField:
     )
 
 
+SWITCHED = ("redact_on_intake", "four_eyes")
+"""What is on, off or as in the installation."""
+
+
 class SettingsForm(ServiceForm):
     """What an organization chooses for itself; empty is the installation's setting, which the form names.
 
@@ -178,7 +183,7 @@ class SettingsForm(ServiceForm):
 
     marks_optional = False
     SECTIONS = (
-        ("Review", "", ("review_policy",)),
+        ("Review", "", ("review_policy", "min_supporting_sessions", "four_eyes")),
         ("Models and privacy", "", ("daily_token_budget", "redact_on_intake")),
         (
             "Days that texts are kept",
@@ -198,6 +203,18 @@ class SettingsForm(ServiceForm):
     )
 
     review_policy = forms.ChoiceField(required=False, label="Before agents see a change")
+    min_supporting_sessions = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_SUPPORTING_SESSIONS,
+        label="Sessions behind a change",
+        help_text="How many must have taught it before it may be published.",
+    )
+    four_eyes = forms.ChoiceField(
+        required=False,
+        label="Four eyes",
+        help_text="What a person wrote or edited waits for somebody else's approval.",
+    )
     daily_token_budget = forms.IntegerField(
         required=False,
         min_value=0,
@@ -232,7 +249,8 @@ class SettingsForm(ServiceForm):
 
     def __init__(self, data: Any = None, *, chosen: OrganizationSettings, inherited: Effective) -> None:
         initial = {name: getattr(chosen, name) for name in self.base_fields}
-        super().__init__(data, initial=initial | {"redact_on_intake": _switch(chosen.redact_on_intake)})
+        initial |= {name: _switch(getattr(chosen, name)) for name in SWITCHED}
+        super().__init__(data, initial=initial)
         for name, field in self.fields.items():
             field.show_hidden_initial = data is not None and self.add_initial_prefix(name) in data
         inherit = "As the installation: "
@@ -241,11 +259,9 @@ class SettingsForm(ServiceForm):
             [("", inherit + POLICIES.get(inherited.review_policy, POLICIES["required"]))],
             [(value, text.capitalize()) for value, text in POLICIES.items()],
         )
-        self._offer(
-            "redact_on_intake",
-            [("", inherit + SWITCH[inherited.redact_on_intake])],
-            [("on", "On"), ("off", "Off")],
-        )
+        for name in SWITCHED:
+            own = [("on", "On"), ("off", "Off")]
+            self._offer(name, [("", inherit + SWITCH[getattr(inherited, name)])], own)
         for name, field in self.fields.items():
             if isinstance(field, forms.IntegerField):
                 field.widget.attrs["placeholder"] = f"As the installation: {getattr(inherited, name)}"

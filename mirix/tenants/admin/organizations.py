@@ -247,6 +247,8 @@ def _in_words(name: str, value: Any) -> str:
         return POLICIES[value].capitalize()
     if isinstance(value, bool):
         return SWITCH[value].capitalize()
+    if name == "min_supporting_sessions":
+        return f"{value} session{'' if value == 1 else 's'}"
     if name == "daily_token_budget":
         return str(value) if value else "No limit"
     return f"{value} day{'' if value == 1 else 's'}" if value else "For ever"

@@ -1,0 +1,35 @@
+"""What an organization demands before anything is published, whoever publishes it."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db.models import Count
+
+from mirix.tenants.selectors import effective
+from skills.models import AuthorKind, SkillRevision
+from skills.review.errors import AgainstPolicy
+
+
+def require_policy(*, revision: SkillRevision, decided_by: User | None) -> None:
+    """Raise `AgainstPolicy` where the organization wants more sessions, or another pair of eyes."""
+    chosen = effective(revision.organization)
+    sessions = revision.experiences.aggregate(n=Count("session", distinct=True))["n"]
+    if 0 < sessions < chosen.min_supporting_sessions:
+        raise AgainstPolicy(
+            f"{revision.pk} is supported by {_sessions(sessions)}; "
+            f"{revision.organization.name} wants {chosen.min_supporting_sessions}."
+        )
+    if chosen.four_eyes and revision.author_kind == AuthorKind.HUMAN:
+        if decided_by is None:
+            raise AgainstPolicy(f"{revision.pk} was written by a person: say who decides.")
+        if decided_by.pk == revision.author_id:
+            raise AgainstPolicy(f"{revision.pk} is your own text: somebody else has to decide.")
+
+
+def wants_other_eyes(revision: SkillRevision) -> bool:
+    """Return whether somebody else than its author has to decide about a person's text."""
+    return revision.author_kind == AuthorKind.HUMAN and effective(revision.organization).four_eyes
+
+
+def _sessions(number: int) -> str:
+    return "1 session" if number == 1 else f"{number} sessions"

@@ -1,0 +1,137 @@
+"""What an organization demands before anything is published: sessions, and other eyes."""
+
+from __future__ import annotations
+
+import pytest
+
+from mirix.tenants.models import OrganizationSettings
+from skills.evolution.curator import evolve
+from skills.models import AuthorKind, RevisionState, RunTrigger, Skill
+from skills.review.editing import edit_proposal, edit_skill
+from skills.review.errors import AgainstPolicy
+from skills.review.publishing import approve
+from skills.runs import claim
+from skills.search.service import search
+from tests.factories import make_content, make_experience, make_member, make_proposal, make_skill
+from tests.skills.evolution.test_curator import refused_call
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def chosen(owner):
+    """Choose settings for the owner's organization."""
+
+    def choose(**fields) -> None:
+        OrganizationSettings.objects.update_or_create(organization=owner.organization, defaults=fields)
+
+    return choose
+
+
+def found(owner) -> list[str]:
+    result = search(organization=owner.organization, owner=owner, query="pay order")
+    return [hit.skill.name for hit in result.hits]
+
+
+def test_one_session_is_enough_where_nobody_chose(owner):
+    proposal = make_proposal(owner)
+    proposal.experiences.add(make_experience(owner, status="consumed"))
+
+    assert approve(revision=proposal).version == "0.1.0"
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 3])
+def test_as_many_sessions_as_the_organization_wants(owner, stranger, chosen, sessions):
+    chosen(min_supporting_sessions=2)
+    proposal = make_proposal(owner)
+    lessons = [make_experience(owner, status="consumed") for _ in range(sessions)]
+    same = make_experience(owner, lessons[0].session, status="consumed")
+    proposal.experiences.add(same, *lessons)
+
+    if sessions < 2:
+        with pytest.raises(AgainstPolicy, match=r"is supported by 1 session; organization \d+ wants 2\.$"):
+            approve(revision=proposal)
+        proposal.refresh_from_db()
+        assert (proposal.state, Skill.objects.count()) == (RevisionState.PROPOSED, 0)
+    else:
+        assert approve(revision=proposal).version == "0.1.0"
+    elsewhere = make_proposal(stranger)
+    elsewhere.experiences.add(make_experience(stranger, status="consumed"))
+    approve(revision=elsewhere)
+
+
+def test_a_persons_own_text_needs_no_session(owner, chosen):
+    chosen(min_supporting_sessions=2)
+
+    assert approve(revision=make_proposal(owner, author_kind=AuthorKind.HUMAN)).version == "0.1.0"
+
+
+def test_under_automatic_what_too_few_sessions_taught_waits(owner, chosen):
+    chosen(review_policy="automatic", min_supporting_sessions=2)
+    held = claim(owner=owner, trigger=RunTrigger.COMMAND)
+    refused_call(owner)
+    report = evolve(owner=owner, claim=held)
+    assert (len(report.proposed), report.published, found(owner)) == (1, [], [])
+
+    refused_call(owner, error="card has expired")
+    report = evolve(owner=owner, claim=held)
+    assert (report.proposed, len(report.published), found(owner)) == ([], 1, ["pay-order"])
+
+
+def test_with_four_eyes_nobody_approves_their_own_text(owner, chosen):
+    chosen(four_eyes=True)
+    rita, ben = (make_member(owner.organization, username=name, role="reviewer") for name in ("rita", "ben"))
+    skill = make_skill(owner, make_content(name="pay-order"))
+
+    mine = edit_skill(
+        skill=skill,
+        base=skill.current_revision,
+        content=make_content(name="pay-order", instructions="1. Ask."),
+        author=rita,
+        may_decide=True,
+    )
+
+    assert mine.state == RevisionState.PROPOSED
+    with pytest.raises(AgainstPolicy, match="is your own text: somebody else has to decide"):
+        approve(revision=mine, decided_by=rita)
+    with pytest.raises(AgainstPolicy, match="say who decides"):
+        approve(revision=mine)
+    assert approve(revision=mine, decided_by=ben).instructions == "1. Ask."
+
+
+def test_with_four_eyes_whoever_edits_a_proposal_becomes_its_author(owner, chosen):
+    chosen(four_eyes=True)
+    rita = make_member(owner.organization, username="rita", role="reviewer")
+    learned = make_proposal(owner)
+    learned.experiences.add(make_experience(owner, status="consumed"))
+
+    edited = edit_proposal(proposal=learned, content=make_content(), author=rita, may_decide=True)
+
+    assert edited.state == RevisionState.PROPOSED
+    with pytest.raises(AgainstPolicy):
+        approve(revision=edited, decided_by=rita)
+
+
+def test_with_four_eyes_a_text_without_risk_waits_under_automatic_too(owner, chosen):
+    chosen(four_eyes=True, review_policy="automatic")
+    writer = make_member(owner.organization, username="olga", role="operator")
+    skill = make_skill(owner, make_content(name="pay-order"))
+
+    mine = edit_skill(
+        skill=skill,
+        base=skill.current_revision,
+        content=make_content(name="pay-order", instructions="1. Ask."),
+        author=writer,
+        may_decide=False,
+    )
+
+    assert mine.state == RevisionState.PROPOSED
+
+
+def test_with_four_eyes_what_sessions_taught_needs_one_person(owner, chosen):
+    chosen(four_eyes=True)
+    rita = make_member(owner.organization, username="rita", role="reviewer")
+    learned = make_proposal(owner)
+    learned.experiences.add(make_experience(owner, status="consumed"))
+
+    assert approve(revision=learned, decided_by=rita).version == "0.1.0"
