@@ -1,24 +1,88 @@
-"""Many at one skill: runs while a proposal waits, and a person in the middle of a run."""
+"""Many at one skill: runs while a proposal waits, a person in the middle of a run, reviewers beside runs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from skills.evolution.curator import evolve
 from skills.evolution.types import Operation
-from skills.models import RunTrigger, Skill, SkillExperience, SkillRevision
+from skills.models import ReviewDecision, RunTrigger, Skill, SkillExperience, SkillRevision
 from skills.review.editing import edit_skill
 from skills.review.publishing import approve
 from skills.runs import claim
 from tests.factories import make_content, make_experience, make_proposal, make_session
+from tests.processes import Process
 
 PAY = make_content(
     name="pay-order",
     description="Use when somebody pays an order.",
     instructions="".join(f"{number}. Step {number} of how an order is paid.\n" for number in range(1, 21)),
 )
+ACT = """
+import sys
+import time
+from dataclasses import replace
+from skills.content import Content
+from skills.models import Skill, SkillRevision
+from skills.review.editing import edit_proposal, edit_skill
+from skills.review.errors import ReviewError
+from skills.review.publishing import approve, reject
+
+def once():
+    skill = Skill.objects.select_related("current_revision").get(pk={pk!r})
+    waiting = SkillRevision.objects.filter(skill=skill, state="proposed").first()
+    if {act!r} == "edit":
+        began = waiting or skill
+        line = f"Line {act}{number}-{{said.count('done')}}.\\n"
+        text = replace(Content.of(began), instructions=began.instructions + line)
+        if waiting is None:
+            edit_skill(skill=skill, base=skill.current_revision, content=text, author=None, may_decide=True)
+        else:
+            edit_proposal(proposal=waiting, content=text, author=None, may_decide=True)
+    elif waiting is None:
+        return "nothing"
+    elif {act!r} == "approve":
+        approve(revision=waiting)
+    else:
+        reject(revision=waiting, reason="No.")
+    return "done"
+
+print("ready", flush=True)
+sys.stdin.readline()
+said = []
+for _ in range(60):
+    try:
+        said.append(once())
+        time.sleep(0.1 if said[-1] == "nothing" else 0)  # the run is to get on
+    except ReviewError as error:
+        said.append(type(error).__name__)
+    if said.count("done") == {{"approve": 99, "reject": 1, "edit": 3}}[{act!r}]:
+        break
+print(*said, flush=True)
+"""
+RUN = """
+import sys
+from mirix.tenants.owners import Owner
+from skills.evolution.curator import evolve
+from skills.models import Skill, SkillExperience
+from skills.runs import claim
+from tests.skills.review.test_at_once import Adding
+
+skill = Skill.objects.get(pk={pk!r})
+owner = Owner(organization=skill.organization, end_user=skill.end_user)
+print("ready", flush=True)
+sys.stdin.readline()
+held = claim(owner=owner, trigger="command")
+for number in range(50):
+    if not SkillExperience.objects.filter(status="pending").exists():
+        break
+    evolve(owner=owner, claim=held, proposer=Adding(f"run{{number}}", 2))
+print("done", flush=True)
+"""
 
 
 class Adding:
@@ -142,3 +206,50 @@ def test_support_goes_to_no_text_that_changed_in_the_middle_of_a_run(owner):
     ]
     assert not SkillExperience.objects.exclude(status="pending").exists()
     assert not now(skill).current_revision.experiences.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.processes
+def test_eight_reviewers_and_an_evolution_run_on_one_skill_lose_nothing(owner):
+    """Whatever came first: a chain of versions of which each keeps what the one before says."""
+    skill = published(owner)
+    for _ in range(8):
+        lesson(owner)
+    acts = ["approve", "approve", "approve", "reject", "reject", "edit", "edit", "edit"]
+    scripts = [ACT.format(pk=skill.pk, act=act, number=number) for number, act in enumerate(acts)]
+    processes = [Process(script) for script in [*scripts, RUN.format(pk=skill.pk)]]
+    try:
+        for process in processes:
+            assert process.line() == "ready", process.end()
+        for process in processes:
+            process.go()
+        said = [process.end() for process in processes]
+    finally:
+        for process in processes:
+            process.__exit__()
+    assert {status for status, _, _ in said} == {0}, [errors for _, _, errors in said]
+
+    assert said[-1][1].split() == ["done"]
+    for act, (_, out, _) in zip(acts, said, strict=False):
+        if act == "edit":
+            assert out.split()[-1] == "done"
+    after = now(skill)
+    versions = list(after.revisions.filter(state="published"))
+    by_version = {revision.version: revision for revision in versions}
+    numbers = [f"0.1.{number}" for number in range(len(versions))]
+    assert sorted(by_version, key=lambda version: int(version.split(".")[2])) == numbers
+    assert after.version == numbers[-1]
+    for before, later in pairwise(numbers):
+        assert by_version[later].base == by_version[before]
+        assert by_version[later].instructions.startswith(by_version[before].instructions)
+    told = lines(after.instructions)
+    assert set(Counter(told).values()) <= {1}
+    assert {f"Line edit{number}-{time}." for number in (5, 6, 7) for time in range(3)} <= set(told)
+    assert after.revisions.filter(state="proposed").count() <= 1
+    decided = Counter(ReviewDecision.objects.values_list("revision", flat=True))
+    assert set(decided.values()) == {1}
+    for revision in SkillRevision.objects.filter(state__in=["published", "rejected"]):
+        assert decided[revision.pk] == 1
+    for experience in SkillExperience.objects.all():
+        stands = experience.revisions.exclude(state="superseded").exists()
+        assert experience.status == ("consumed" if stands else "pending")
