@@ -59,6 +59,7 @@ owner = Owner(
     end_user=get_or_create_end_user(organization=organization, user_id="desk-1"),
 )
 skill = approve(revision=make_proposal(owner, make_content(name="refund-an-order")))
+approve(revision=make_proposal(owner, make_content(name="return-an-order")))
 for number in range(3):
     skill.refresh_from_db()
     edit_skill(
