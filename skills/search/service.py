@@ -177,9 +177,7 @@ def _kept_or_found(asked: Asked, filter_tags: Mapping[str, Any] | None) -> Found
         "space": space_of(endpoint) if endpoint else "",
         "vector": endpoint.query_key if endpoint else "",
     }
-    words = tuple(_lanes(asked.method, asked.field))
-    lanes = [words] if asked.method == "bm25" else [words, (SEMANTIC,), (*words, SEMANTIC)]
-    return cache.found(asked.owner, depends_on, lanes, lambda: _found(asked, endpoint))
+    return cache.found(asked.owner, depends_on, lambda: _found(asked, endpoint))
 
 
 def _found(asked: Asked, endpoint: EmbeddingEndpoint | None) -> Found:
