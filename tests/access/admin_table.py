@@ -67,6 +67,12 @@ approve
 reject
   GET             302     403       405       405       405            405        404
   POST            302     403       302       403       302            302        404
+approve_many
+  GET             302     403       200       403       200            200        200
+  POST            302     403       200       403       200            200        200
+reject_many
+  GET             302     403       200       403       200            200        200
+  POST            302     403       200       403       200            200        200
 """
 
 # What administrators alone read.
@@ -299,6 +305,18 @@ restore
 release
   GET             302     403       200       403       200            200        404
   POST            302     403       400       403       400            400        404
+archive_many
+  GET             302     403       200       403       200            200        200
+  POST            302     403       200       403       200            200        200
+quarantine_many
+  GET             302     403       200       403       200            200        200
+  POST            302     403       200       403       200            200        200
+restore_many
+  GET             302     403       200       403       200            200        200
+  POST            302     403       200       403       200            200        200
+release_many
+  GET             302     403       200       403       200            200        200
+  POST            302     403       200       403       200            200        200
 """
 
 # Whoever reads the log may search.

@@ -54,10 +54,16 @@ def forms_of(world: World) -> dict[str, dict[str, Any]]:
             "ids": world.home.rows["skills.skillexperience"].pk,
         },
         "skills.skillrevision reject": {"reason": "No."},
+        "skills.skillrevision approve_many": {"ids": proposal.pk},
+        "skills.skillrevision reject_many": {"reason": "No.", "ids": proposal.pk},
         "skills.skillrevision edit": EDITED | {"seen": proposal.pk},
         "skills.skill edit": EDITED | {"seen": skill.current_revision_id},
         **{
             f"skills.skill {act}": {"reason": "So.", "seen": skill.current_revision_id}
+            for act in ("archive", "quarantine", "restore", "release")
+        },
+        **{
+            f"skills.skill {act}_many": {"reason": "So.", "ids": skill.pk}
             for act in ("archive", "quarantine", "restore", "release")
         },
         "tenants.client add": {"organization": organization, "name": "another"},
