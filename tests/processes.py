@@ -24,7 +24,13 @@ from pathlib import Path
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
 """Ends a script: prints the most memory that it took, in kB."""
-START = "import django\ndjango.setup()\n"
+START = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import django
+django.setup()
+"""
+"""Begins a script: it hears SIGINT as from a terminal, also where the tests run in the background of one."""
 
 
 class Process:
