@@ -12,12 +12,15 @@ from datetime import datetime
 from django.utils import timezone
 
 from mirix.tenants.usage import next_day
-from skills.asking import Asking
+from skills.asking import Asking, Stopped
 from skills.distillation.types import Distiller
 from skills.lessons import Answer, Reading, SessionOutcome, look_around, read, record
-from skills.resting import rest, rest_all, rest_of
+from skills.resting import count_no_failure, rest, rest_all, rest_of
 from skills.runs import RunClaim
 from skills.spending import Spending
+
+FAILURES_TO_TELL = 2
+"""Sessions at which an endpoint must fail in one run, and answer about none, to count as down."""
 
 
 class Distilling:
@@ -39,6 +42,9 @@ class Distilling:
         self._tend = tend
         self._spending = Spending(claim.owner.organization)
         self._is_over = False
+        self._failed: list[str] = []
+        """Sessions at which the endpoint failed, for a reason that may be its own."""
+        self._is_answering = False
 
     def distil(self, session_pks: Sequence[str]) -> None:
         """Distil these sessions. Raises `LostRun`, and `Stopped` once all answers on their way are stored."""
@@ -51,8 +57,13 @@ class Distilling:
             tend=self._tend,
         )
         with closing(self._spending), closing(self._asking.answers()) as answers:
-            for reading, answer in answers:
-                self._store(reading, answer)
+            try:
+                for reading, answer in answers:
+                    self._store(reading, answer)
+            except Stopped:
+                self._judge_failures()
+                raise
+            self._judge_failures()
 
     def _read(self, session_pk: str) -> Reading | None:
         """Return a session that may be asked about now; None where it is gone, or rests."""
@@ -83,11 +94,22 @@ class Distilling:
         )
         if outcome is not None:
             self._tell(outcome)
+        if answer.is_doubtful:
+            self._failed.append(reading.session.pk)
+        elif answer.reply.calls and not answer.is_endpoints_fault:
+            self._is_answering = True
         if answer.is_endpoints_fault:
             self._no_more(
                 until=timezone.now() + rest_of(answer.reply),
                 reason=f"The model's endpoint cannot be asked now. {answer.reply.error}",
             )
+
+    def _judge_failures(self) -> None:
+        """Hold it against no session that the endpoint failed at several and answered about none."""
+        if self._is_answering or len(self._failed) < FAILURES_TO_TELL:
+            return
+        failed = self._failed
+        self._claim.lasting(lambda: count_no_failure(claim=self._claim, session_pks=failed))
 
     def _no_more(self, *, until: datetime, reason: str) -> None:
         """Ask about nothing more: all that wait rest, but for those that are on their way."""

@@ -94,6 +94,11 @@ class Answer:
         """True where others need not be asked now."""
         return self.reply.verdict == "retry" and self.reply.fault == "endpoint"
 
+    @property
+    def is_doubtful(self) -> bool:
+        """True where the endpoint failed, and only others can tell whether it does so at this one alone."""
+        return self.reply.verdict == "retry" and self.reply.fault == "either"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SessionOutcome:

@@ -1,8 +1,8 @@
 """Sessions that rest: after a failure, or while nobody can be asked about them.
 
 A session's own failures make it rest longer each time, until it is given up. Where the endpoint is at fault,
-or the day's tokens are used up, no session is: all that wait for the owner's next run rest until it is worth
-trying again, and the run's notes say why.
+as when it fails at every session of a run, or the day's tokens are used up, none is: all that wait for the
+owner's next run rest until it is worth trying again, and the run's notes say why.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from conversations.models import Session, SessionState
@@ -19,7 +20,7 @@ from conversations.selectors import distillable
 from mirix.tenants.owners import Owner
 from mirix.text import clean_text
 from skills.distillation.types import DistillerReply
-from skills.models import AutoDreamRun
+from skills.models import AutoDreamRun, DistillationAttempt, Verdict
 from skills.runs import RunClaim
 
 FIRST_PAUSE = timedelta(minutes=1)
@@ -72,6 +73,33 @@ def rest(*, claim: RunClaim, session_pk: str, until: datetime, reason: str) -> i
     """Let one session rest until then, as `rest_all` does; return 1, or 0 where it waits no more."""
     waiting = distillable(now=timezone.now()).for_owner(claim.owner).filter(pk=session_pk)
     return _rest(claim, waiting, until, reason)
+
+
+@transaction.atomic
+def count_no_failure(*, claim: RunClaim, session_pks: Collection[str]) -> None:
+    """Take back that these sessions' attempts of the run count: the endpoint failed at every one of them.
+
+    They rest as others do that wait for it. Raises `LostRun`.
+    """
+    run = claim.hold()
+    sessions = Session.objects.for_owner(claim.owner).filter(
+        pk__in=session_pks, state__in=(SessionState.SEALED, SessionState.DEAD), attempts__gt=0
+    )
+    locked = list(
+        sessions.select_for_update(no_key=True, of=("self",)).order_by("pk").values_list("pk", flat=True)
+    )
+    until = timezone.now() + ENDPOINT_PAUSE
+    Session.objects.filter(pk__in=locked).update(
+        state=SessionState.SEALED,
+        attempts=F("attempts") - 1,
+        next_attempt_at=Greatest(F("next_attempt_at"), until),
+    )
+    DistillationAttempt.objects.filter(run=run, session__in=locked, verdict=Verdict.DEAD).update(
+        verdict=Verdict.RETRY
+    )
+    reason = "The model's endpoint failed at every session of the run, so no attempt counts."
+    note = {"reason": reason, "deferred": 0, "until": until.isoformat(timespec="seconds")}
+    AutoDreamRun.objects.filter(pk=run.pk).update(notes=[*run.notes, note])
 
 
 @transaction.atomic

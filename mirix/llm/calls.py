@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mirix.llm.wire import Outcome
 
-Fault = Literal["session", "endpoint"]
+Fault = Literal["session", "endpoint", "either"]
 Mode = Literal["schema", "json", "plain"]
 
 FIRST_PAUSE_SECONDS = 0.5
@@ -52,9 +52,10 @@ pause = time.sleep
 class ChatFailed(Exception):
     """The endpoint gave no answer that can be read; the message says why, for operators.
 
-    `fault` is `endpoint` where no other question would fare better now, and `session` where this one may be
-    the cause. `retry_after` is in seconds, None where the endpoint asked for none. `raw` is the body of the
-    last answer, if any, and the tokens are those that it counted.
+    `fault` is `endpoint` where no other question would fare better now, `session` where the endpoint is well
+    and this one is the cause, and `either` where it takes other questions to tell. `retry_after` is in
+    seconds, None where the endpoint asked for none. `raw` is the body of the last answer, if any, and the
+    tokens are those that it counted.
     """
 
     def __init__(
@@ -206,9 +207,9 @@ class Call:
                 return self._problem("the endpoint cannot be reached", fault="endpoint", is_passing=True)
             case "late":
                 reason = f"the endpoint gave no answer within {self.config.timeout:g} s"
-                return self._problem(reason, is_passing=True)
+                return self._problem(reason, fault="either", is_passing=True)
             case "broken":
-                return self._problem("the endpoint broke off", outcome, is_passing=True)
+                return self._problem("the endpoint broke off", outcome, fault="either", is_passing=True)
             case "endless":
                 return self._problem("the endpoint's answer is longer than 10 MB")
         return self._problem("the endpoint cannot be asked: check its address and key", fault="endpoint")
@@ -234,6 +235,8 @@ class Call:
         is_busy = status in BUSY and problem.failure.retry_after is not None
         if status in ENDPOINTS_FAULT or status < 400 or is_busy:
             problem.failure.fault = "endpoint"
+        elif status >= 500:
+            problem.failure.fault = "either"
         return problem
 
     def _problem(

@@ -93,9 +93,10 @@ class DistillerReply:
     completion_tokens: int = 0
     error: str = ""
     """Why it is to be tried again."""
-    fault: Literal["session", "endpoint"] = "session"
+    fault: Literal["session", "endpoint", "either"] = "session"
     """Whose fault a `retry` is: for an endpoint that cannot be reached, refuses the key or takes no more
-    requests, no session is given up, and others need not be tried now."""
+    requests, no session is given up, and others need not be tried now. `either` where an endpoint fails that
+    may be down, or may fail at this session alone: other sessions tell."""
     retry_after: float | None = None
     """Seconds that the endpoint asked to be left alone."""
 

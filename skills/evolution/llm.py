@@ -76,7 +76,7 @@ class Answer:
     drafts: list[Draft] = field(default_factory=list)
     error: str = ""
     """Why there is no answer; empty where there is one."""
-    fault: Literal["session", "endpoint"] = "session"
+    fault: Literal["session", "endpoint", "either"] = "session"
     """Whose fault that is: an endpoint's, and others need not be tried now."""
     raw_reply: str = ""
     calls: int = 0

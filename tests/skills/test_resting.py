@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from conversations.models import Session
 from mirix.tenants.owners import Owner
 from skills import dream as dreaming
 from skills.answers import dream_answer
+from skills.asking import Stopped
 from skills.distillation.types import DistillerReply, Dropped
 from skills.dream import dream
 from skills.evolution.types import EvolutionReport
@@ -20,7 +22,7 @@ from skills.resting import retry_failed
 from skills.runs import claim
 from skills.triggers import trigger_if_due
 from tests.factories import make_session
-from tests.skills.scripted import ScriptedDistiller, lesson, one_lesson
+from tests.skills.scripted import ScriptedDistiller, gibberish, lesson, one_lesson
 
 pytestmark = pytest.mark.django_db
 
@@ -78,8 +80,6 @@ class TestWhatAnAttemptKeeps:
         assert attempt.flags == ["fence"]
 
     def test_evidence_is_looked_up_in_what_the_distiller_saw(self, owner, monkeypatch):
-        from dataclasses import replace
-
         def masked(turns, first_seq):
             seen = [replace(turn, content="[masked]") for turn in turns]
             return DistillerReply(verdict="ok", lessons=[lesson(turns[0])], seen=seen)
@@ -150,6 +150,84 @@ class TestAnEndpointThatFails:
         assert asked >= {"bad", "good"}
         assert finished.counts["sessions"]["distilled"] == len(asked) - 1
         assert finished.counts["sessions"]["retry"] == 1
+
+
+def failing(turns, first_seq):
+    return DistillerReply(verdict="retry", error="Status 502.", fault="either", calls=3)
+
+
+def answered(turns, first_seq):
+    return replace(one_lesson(turns, first_seq), calls=1)
+
+
+def unreadable(turns, first_seq):
+    return replace(gibberish(turns, first_seq), calls=1)
+
+
+class TestAnEndpointThatFailsAtEverySession:
+    def test_no_session_is_given_up_for_it(self, owner, monkeypatch, settings):
+        settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 1
+        sessions = sealed(owner, "one", "two")
+
+        finished, distiller = run(owner, monkeypatch, failing)
+
+        assert len(distiller.calls) == 2
+        for session in sessions:
+            assert rests(session) == pytest.approx(300, abs=30)
+            assert (session.state, session.attempts, session.last_error) == ("sealed", 0, "Status 502.")
+        assert [attempt.verdict for attempt in DistillationAttempt.objects.all()] == ["retry", "retry"]
+        assert finished.counts["sessions"]["retry"] == 2
+        (note,) = finished.notes
+        assert (
+            note["reason"] == "The model's endpoint failed at every session of the run, so no attempt counts."
+        )
+        assert note["reason"] in dream_answer(finished)["message"]
+
+    def test_a_pause_that_was_longer_stays(self, owner, monkeypatch):
+        (first, _) = sealed(owner, "one", "two")
+        Session.objects.update(attempts=3)
+
+        run(owner, monkeypatch, failing)
+
+        assert rests(first) == pytest.approx(64 * 60, abs=30)
+        assert first.attempts == 3
+
+    @pytest.mark.parametrize("other", [answered, unreadable])
+    def test_where_it_answers_about_another_the_failure_counts(self, owner, monkeypatch, settings, other):
+        settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 2
+        one, two, _ = sealed(owner, "one", "two", "well")
+
+        finished, _ = run(owner, monkeypatch, failing, well=other)
+
+        for session in (one, two):
+            session.refresh_from_db()
+            assert (session.state, session.attempts) == ("sealed", 1)
+        assert finished.notes == []
+
+    def test_one_session_alone_tells_nothing_of_the_endpoint(self, owner, monkeypatch, settings):
+        settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 1
+        (session,) = sealed(owner, "one")
+
+        run(owner, monkeypatch, failing)
+
+        session.refresh_from_db()
+        assert (session.state, session.attempts) == ("dead", 1)
+
+    def test_a_run_that_is_told_to_stop_holds_it_against_none_either(self, owner, monkeypatch, settings):
+        settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 1
+        sessions = sealed(owner, "one", "two", "three")
+        distiller = ScriptedDistiller(failing)
+        monkeypatch.setattr(dreaming, "get_distiller", lambda model="": distiller)
+
+        with pytest.raises(Stopped):
+            dream(
+                claim=claim(owner=owner, trigger="command", parameters={}),
+                should_stop=lambda: len(distiller.calls) > 1,
+            )
+
+        for session in sessions:
+            session.refresh_from_db()
+            assert (session.state, session.attempts) == ("sealed", 0)
 
 
 def test_a_failing_session_rests_for_as_long_as_the_endpoint_asked(owner, monkeypatch):

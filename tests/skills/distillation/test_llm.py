@@ -157,8 +157,8 @@ def test_a_lesson_that_is_told_twice_is_one(chat_server):
         (ChatAnswer(status=401), "endpoint"),
         (ChatAnswer(status=404), "endpoint"),
         (ChatAnswer(status=400, body=b'{"error": "context length exceeded"}'), "session"),
-        (ChatAnswer(closes=True), "session"),
-        (ChatAnswer(status=500), "session"),
+        (ChatAnswer(closes=True), "either"),
+        (ChatAnswer(status=500), "either"),
     ],
 )
 def test_an_endpoint_that_fails_is_a_retry_with_whose_fault_it_is(chat_server, item, fault):
