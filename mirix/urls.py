@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 import mirix.api.paths  # noqa: F401 registers <id:…> for the routes of the apps
-from mirix.api.health import HealthView
+from mirix.api.health import HealthView, ReadyView
 from mirix.api.home import HomeView
 from mirix.api.metrics import MetricsView
 from mirix.api.tokens import RefreshView, TokenView
@@ -21,6 +21,7 @@ urlpatterns = [
     path("admin", HomeView.as_view(), name="admin-without-slash"),
     path("admin/", admin.site.urls),
     path("health", HealthView.as_view(), name="health"),
+    path("ready", ReadyView.as_view(), name="ready"),
     path("metrics", MetricsView.as_view(), name="metrics"),
     path("schema", SchemaView.as_view(), name="schema"),
     path("docs", DocsView.as_view(url_name="schema"), name="docs"),

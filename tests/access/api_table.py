@@ -21,6 +21,9 @@ admin
 health
   GET,HEAD                    200
 
+ready
+  GET,HEAD                    200
+
 metrics
   GET,HEAD                    404
 

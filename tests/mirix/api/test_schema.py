@@ -9,7 +9,7 @@ import pytest
 import yaml
 from django.core.management import call_command
 
-OPEN = {"/health", "/auth/token", "/auth/token/refresh"}
+OPEN = {"/health", "/ready", "/auth/token", "/auth/token/refresh"}
 ANY = [{"ApiKey": []}, {"Token": []}, {"ClientId": []}]
 FOR_PEOPLE = [{"Token": []}]
 
