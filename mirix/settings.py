@@ -59,6 +59,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "mirix.metrics.CountingMiddleware",  # first: it counts what the others answer too
     "django.middleware.security.SecurityMiddleware",
+    "mirix.headers.HeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "mirix.tenants.requests.RequestScopeMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

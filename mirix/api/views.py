@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework import generics, views, viewsets
 from rest_framework.request import Request
 
@@ -37,5 +37,5 @@ class SchemaView(APIView, SpectacularAPIView):
     """The schema of the routes."""
 
 
-class DocsView(APIView, SpectacularSwaggerView):
-    """The routes as a page."""
+class DocsView(APIView, SpectacularSwaggerSplitView):
+    """The routes as a page, whose script is a file of its own: `mirix.headers` allows none within pages."""
