@@ -132,6 +132,7 @@ def endpoint(settings) -> Iterator[Endpoint]:
 @pytest.fixture
 def chat_server(settings, monkeypatch) -> Iterator[ChatServer]:
     """A scripted chat endpoint, which the settings name; pauses between tries are noted, not waited for."""
+    chat._endpoint.cache_clear()  # one of before may have listened on the same port
     with scripted_chat() as served:
         monkeypatch.setattr(calls, "pause", served.pauses.append)
         settings.MIRIX_LLM_MODEL = "scripted"

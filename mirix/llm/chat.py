@@ -13,6 +13,7 @@ import os
 import threading
 import time
 import weakref
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ KNOWN_SECONDS = 3600.0
 """How long it is remembered what an endpoint takes, where it refused the rest."""
 GUESSED_SECONDS = 600.0
 """The same where it failed at the rest, for which there may have been another cause."""
+FAILING_SECONDS = 60.0
+"""How long an endpoint that failed in every way is asked in the plainest alone."""
 
 ASK = "Answer with one JSON value that fits this JSON Schema, and with nothing else:"
 WAYS = (
@@ -51,16 +54,27 @@ WAYS = (
 )
 
 
+@dataclass(frozen=True)
+class _Finding:
+    """How an endpoint is to be asked, and until when that is believed."""
+
+    way: Way
+    until: float
+    is_failing: bool = False
+    """Whether it failed in this way and in all others."""
+
+
 class ChatEndpoint:
     """One model behind one endpoint; shared by the threads of a process, which share its connections."""
 
     def __init__(self, config: ChatConfig) -> None:
         self.config = config
         self.model = config.model
-        # Of each schema's name: which way works, and until when that is believed.
-        self._known: dict[str, tuple[Way, float]] = {}
+        # By the name of each schema.
+        self._known: dict[str, _Finding] = {}
         self._limit = OLD_LIMIT
         self._lock = threading.Lock()
+        self._finding_out = threading.Lock()
         self._client: OpenAI | None = None
         _endpoints.add(self)
 
@@ -111,30 +125,66 @@ class ChatEndpoint:
             client.close()
 
     def _ask(self, call: Call) -> ChatReply:
-        """Ask in the way that is known, else in one after the other until one is taken."""
-        way, until = self._known.get(call.schema_name, (WAYS[0], 0.0))
-        if time.monotonic() < until:
+        """Ask in the way that is known; else in the strictest, and find out another where that is refused."""
+        if finding := self._finding(call.schema_name):
+            return self._ask_as_found(call, finding)
+        strictest = WAYS[0]
+        try:
+            reply = call.ask(strictest, is_trial=True)
+        except Refused as refused:
+            if not refused.may_be_way:
+                raise
+            return self._find_out(call, refused)
+        self._remember(call.schema_name, strictest, KNOWN_SECONDS)
+        return reply
+
+    def _ask_as_found(self, call: Call, finding: _Finding) -> ChatReply:
+        if finding.is_failing:
+            reply = call.ask(finding.way, is_trial=True)
+        else:
             try:
-                return call.ask(way)
+                return call.ask(finding.way)
             except Refused:
                 # Because of this question, or the server is another one now: the next call finds out.
                 self._known.pop(call.schema_name, None)
                 raise
-        seconds = KNOWN_SECONDS
-        *others, last = WAYS
-        for way in others:
+        # It answers again: the next call finds out how strictly.
+        self._known.pop(call.schema_name, None)
+        return reply
+
+    def _find_out(self, call: Call, refused: Refused) -> ChatReply:
+        """Ask in one way after the other until one is taken; of several threads one does, the others wait."""
+        with self._finding_out:
+            finding = self._finding(call.schema_name)
+            if finding is None:
+                return self._ask_in_other_ways(call, refused)
+        if finding.is_failing:
+            raise refused
+        return self._ask_as_found(call, finding)
+
+    def _ask_in_other_ways(self, call: Call, refused: Refused) -> ChatReply:
+        has_failed = [refused.status in FAILED]
+        for way in WAYS[1:]:
             try:
                 reply = call.ask(way, is_trial=True)
-                break
-            except Refused as refused:
-                if not refused.may_be_way:
+            except Refused as again:
+                if not again.may_be_way:
                     raise
-                if refused.status in FAILED:
-                    seconds = GUESSED_SECONDS
-        else:
-            way, reply = last, call.ask(last, is_trial=True)
-        self._known[call.schema_name] = way, time.monotonic() + seconds
-        return reply
+                refused = again
+                has_failed.append(again.status in FAILED)
+            else:
+                self._remember(call.schema_name, way, GUESSED_SECONDS if any(has_failed) else KNOWN_SECONDS)
+                return reply
+        if all(has_failed):
+            self._remember(call.schema_name, WAYS[-1], FAILING_SECONDS, is_failing=True)
+        raise refused
+
+    def _finding(self, schema_name: str) -> _Finding | None:
+        finding = self._known.get(schema_name)
+        return finding if finding and time.monotonic() < finding.until else None
+
+    def _remember(self, schema_name: str, way: Way, seconds: float, *, is_failing: bool = False) -> None:
+        self._known[schema_name] = _Finding(way, time.monotonic() + seconds, is_failing)
 
     def _connected(self) -> OpenAI:
         with self._lock:
@@ -150,7 +200,7 @@ class ChatEndpoint:
 
     def _renew(self) -> None:
         """Begin without connections: a forked process must not speak in those of its parent."""
-        self._lock = threading.Lock()
+        self._lock, self._finding_out = threading.Lock(), threading.Lock()
         self._client = None
 
 

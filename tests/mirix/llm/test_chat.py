@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mirix.llm import chat, checks
-from mirix.llm.chat import GUESSED_SECONDS, KNOWN_SECONDS, ChatFailed, ChatReply, get_chat
+from mirix.llm.chat import FAILING_SECONDS, GUESSED_SECONDS, KNOWN_SECONDS, ChatFailed, ChatReply, get_chat
 from tests.endpoints import ChatAnswer
 
 SCHEMA = {"type": "object", "properties": {"experiences": {"type": "array"}}}
@@ -162,6 +162,66 @@ class TestSchema:
             replies = list(pool.map(lambda number: ask(str(number)), range(12)))
         assert {reply.mode for reply in replies} == {"json"}
         assert 13 <= chat_server.calls == sum(reply.calls for reply in replies) <= 16
+
+    def test_only_one_of_several_threads_tries_the_other_ways(self, chat_server):
+        begun = threading.Barrier(4)
+
+        def answer(request):
+            if request.format == "json_schema":
+                begun.wait(10)
+                return ChatAnswer(status=500)
+            return ChatAnswer(status=500) if request.format == "json_object with schema" else "[]"
+
+        chat_server.answer = answer
+        with ThreadPoolExecutor(4) as pool:
+            replies = list(pool.map(lambda number: ask(str(number)), range(4)))
+        assert sorted(reply.calls for reply in replies) == [2, 2, 2, 3]
+        assert chat_server.formats.count("json_object with schema") == 1
+
+
+class TestAnEndpointThatFailsInEveryWay:
+    @pytest.fixture(autouse=True)
+    def failing(self, chat_server):
+        chat_server.answer = lambda request: ChatAnswer(status=500)
+
+    def test_the_next_questions_cost_one_request_each(self, chat_server):
+        assert [failure().calls for _ in range(4)] == [4, 1, 1, 1]
+        assert chat_server.formats == [*WAYS, "plain", "plain", "plain"]
+        assert chat_server.pauses == []
+
+    def test_questions_of_several_threads_go_through_the_ways_once(self, chat_server):
+        begun = threading.Barrier(4)
+
+        def answer(request):
+            if request.format == "json_schema":
+                begun.wait(10)
+            return ChatAnswer(status=500)
+
+        chat_server.answer = answer
+        with ThreadPoolExecutor(4) as pool:
+            calls = list(pool.map(lambda number: failure(user=str(number)).calls, range(4)))
+        assert sorted(calls) == [1, 1, 1, 4]
+
+    def test_once_it_answers_it_is_found_out_again_what_it_takes(self, chat_server):
+        failure()
+        chat_server.answer = lambda request: "[]"
+        chat_server.refused = {"json_schema": 500}
+        assert [(reply.mode, reply.calls) for reply in (ask(), ask(), ask())] == [
+            ("plain", 1),
+            ("json", 2),
+            ("json", 1),
+        ]
+
+    def test_after_a_while_all_ways_are_tried_again(self, chat_server, later):
+        failure()
+        later(FAILING_SECONDS - 5)
+        assert failure().calls == 1
+        later(FAILING_SECONDS + 5)
+        assert failure().calls == 4
+
+    def test_a_refusal_among_the_failures_is_of_the_question(self, chat_server):
+        chat_server.refused = {"plain": 400}
+        assert [failure().calls, failure().calls] == [4, 4]
 
 
 class TestLimit:
