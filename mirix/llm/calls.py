@@ -25,11 +25,12 @@ MAX_PAUSE_SECONDS = 20.0
 """How long a call waits between two tries; an endpoint that asks for more is left alone instead."""
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 
+CHECK_MODEL = "check MIRIX_LLM_MODEL or the model asked for instead"
 WORDS = dict.fromkeys((301, 302, 303, 307, 308), ", it points elsewhere") | {
     401: ", the key is not accepted",
     402: ", it wants to be paid",
     403: ", the key may not",
-    404: ", unknown model or address",
+    404: f", unknown model or address: {CHECK_MODEL}, and MIRIX_LLM_BASE_URL",
     405: ", unknown address",
     413: ", the question is too long",
     429: ", too many requests",
@@ -43,6 +44,12 @@ REFUSED = frozenset({400, 415, 422})
 FAILED = frozenset({500, 501})
 """What some answer to it instead."""
 TOO_LONG = re.compile(rb"context.{0,10}(length|window|size)|too (long|large|many)", re.IGNORECASE)
+NO_SUCH_MODEL = re.compile(
+    rb"""model_?not_?found | not\ a\ valid\ model | (unknown|invalid|no\ such)\ model\b(?!\ param)
+    | model\b.{0,150}?\b((is\ |was\ )?not\ (found|exist|a\ valid|available)|does\ not\ exist)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What some answer by 400 or 422 to a model's name, while others say 404; it says nothing of a format."""
 OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 
 pause = time.sleep
@@ -226,14 +233,17 @@ class Call:
             return problem
 
     def _judge_status(self, outcome: Outcome, word: str, status: int) -> _Problem:
+        says_unknown = status in REFUSED and _names_unknown_model(outcome.body)
+        hint = f", unknown model: {CHECK_MODEL}" if says_unknown else WORDS.get(status, "")
         problem = self._problem(
-            f"the endpoint answered with {word} {status}{WORDS.get(status, '')}",
+            f"the endpoint answered with {word} {status}{hint}",
             outcome,
-            status=status,
+            # Where the model's name is what it refuses, no other way to ask helps.
+            status=0 if says_unknown else status,
             is_passing=status in PASSING or status >= 500,
         )
         is_busy = status in BUSY and problem.failure.retry_after is not None
-        if status in ENDPOINTS_FAULT or status < 400 or is_busy:
+        if status in ENDPOINTS_FAULT or status < 400 or is_busy or says_unknown:
             problem.failure.fault = "endpoint"
         elif status >= 500:
             problem.failure.fault = "either"
@@ -281,3 +291,7 @@ class Call:
         """Return the body as text; a server that quotes the key back does not bring it into the database."""
         text = clean_text(outcome.body.decode(errors="replace"))
         return text.replace(self.config.api_key, "[key]") if self.config.api_key else text
+
+
+def _names_unknown_model(body: bytes) -> bool:
+    return bool(NO_SUCH_MODEL.search(body)) and b"response_format" not in body and b"schema" not in body

@@ -10,9 +10,11 @@ from django.utils import timezone
 
 from conversations.models import Session
 from mirix.tenants.owners import Owner
+from skills.answers import dream_answer
 from skills.distillation.prompt import prompt_version
 from skills.dream import dream
 from skills.models import AutoDreamRun, DistillationAttempt, SkillExperience
+from skills.resting import retry_failed
 from skills.runs import claim
 from tests.endpoints import ChatAnswer
 from tests.factories import make_session
@@ -224,3 +226,33 @@ def test_another_model_may_be_asked_for_once(owner, session, chat_server):
     run(owner, model="larger")
     assert [request.body["model"] for request in chat_server.requests] == ["larger"]
     assert DistillationAttempt.objects.get().model == "larger"
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (404, b'{"error": {"code": "model_not_found", "message": "no access"}}'),
+        (400, b'{"error": "largr is not a valid model ID"}'),
+    ],
+)
+def test_a_model_that_is_not_there_is_held_against_no_session_and_the_run_says_what_to_change(
+    owner, session, chat_server, settings, status, body
+):
+    settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 1
+    settings.MIRIX_DISTILLER_MAX_CONCURRENCY = 1
+    other = make_session(owner, [{"role": "user", "content": "Hello."}])
+    chat_server.answer = lambda request: (
+        ChatAnswer(status=status, body=body) if request.body["model"] == "largr" else ChatAnswer()
+    )
+    finished = run(owner, model="largr")
+    assert chat_server.calls == 1
+    assert dream_answer(finished)["sessions"] == {
+        "distilled": 0, "empty": 0, "retry": 1, "dead": 0, "deferred": 1
+    }  # fmt: skip
+    assert "unknown model" in dream_answer(finished)["message"]
+    assert "check MIRIX_LLM_MODEL or the model asked for instead" in dream_answer(finished)["message"]
+    retry_failed(owner=owner)
+    run(owner)
+    for each in (session, other):
+        each.refresh_from_db()
+        assert each.state == "distilled"

@@ -48,6 +48,8 @@ def answers(chat_server):
     return script
 
 
+CHECK_MODEL = "check MIRIX_LLM_MODEL or the model asked for instead"
+CHECK_BOTH = f"{CHECK_MODEL}, and MIRIX_LLM_BASE_URL"
 GOOD = ChatAnswer(text="good")
 
 
@@ -59,7 +61,12 @@ class TestStatus:
             (401, "the endpoint answered with status 401, the key is not accepted", "endpoint", 1),
             (402, "the endpoint answered with status 402, it wants to be paid", "endpoint", 1),
             (403, "the endpoint answered with status 403, the key may not", "endpoint", 1),
-            (404, "the endpoint answered with status 404, unknown model or address", "endpoint", 1),
+            (
+                404,
+                f"the endpoint answered with status 404, unknown model or address: {CHECK_BOTH}",
+                "endpoint",
+                1,
+            ),
             (408, "the endpoint answered with status 408", "session", 3),
             (413, "the endpoint answered with status 413, the question is too long", "session", 1),
             (429, "the endpoint answered with status 429, too many requests", "endpoint", 3),
@@ -78,6 +85,41 @@ class TestStatus:
         assert (failed.raw, failed.retry_after) == ("<html>why</html>", None)
         assert chat_server.calls == calls
         assert len(chat_server.pauses) == calls - 1
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            "gpt-9 is not a valid model ID",
+            "Invalid model: gpt-9",
+            "The model `gpt-9` does not exist or you do not have access to it.",
+            'model "gpt-9" not found, try pulling it first',
+            "unknown model gpt-9",
+            {"code": "model_not_found", "message": "gpt-9?"},
+        ],
+    )
+    @pytest.mark.parametrize("status", [400, 422])
+    def test_a_model_that_it_does_not_know_is_no_fault_of_the_question(
+        self, chat_server, answers, status, message
+    ):
+        answers(ChatAnswer(status=status, body=json.dumps({"error": message}).encode()))
+        assert outcome(failure()) == (
+            f"the endpoint answered with status {status}, unknown model: {CHECK_MODEL}",
+            "endpoint",
+            1,
+        )
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+            "This model does not support json_schema: format not found",
+            "The model refused: the request is not valid",
+            "Invalid model parameter: temperature",
+        ],
+    )
+    def test_what_a_model_does_not_take_is_another_thing(self, chat_server, answers, message):
+        answers(ChatAnswer(status=400, body=json.dumps({"error": message}).encode()))
+        assert outcome(failure()) == ("the endpoint answered with status 400", "session", 1)
 
     @pytest.mark.parametrize("status", [408, 429, 500, 503])
     def test_what_passes_costs_one_more_call(self, chat_server, answers, status):
