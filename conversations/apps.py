@@ -12,9 +12,11 @@ class ConversationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have people be told of what was given up, and what is too old be pruned."""
+        """Have people be told of what was given up, what is too old be pruned, and all be measured."""
+        from conversations.measures import MEASURES
         from conversations.pruning import register_steps
         from conversations.selectors import dead_sessions_of, failed_intake_of
+        from mirix import measures
         from mirix.tenants.counters import Counter, register
 
         register(
@@ -38,3 +40,4 @@ class ConversationsConfig(AppConfig):
             )
         )
         register_steps()
+        measures.register(*MEASURES)

@@ -8,7 +8,9 @@ from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 from django.db.backends.signals import connection_created
 
+from mirix import jobs
 from mirix.checks import refuse_original
+from mirix.measures import register
 
 
 class MirixConfig(AppConfig):
@@ -18,11 +20,12 @@ class MirixConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        """Guard every connection, and register what other libraries look up by import."""
+        """Guard every connection, have the queue measured, and register what is looked up by import."""
         connection_created.connect(refuse_original)
         import_module("mirix.api.schema")
         import_module("mirix.api.checks")
         import_module("mirix.llm.checks")
+        register(*jobs.MEASURES)
 
 
 class AdminConfig(admin_apps.AdminConfig):

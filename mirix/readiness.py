@@ -19,6 +19,7 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from redis.exceptions import RedisError
 
 from mirix.checks import unapplied_migrations
+from mirix.jobs import workers_alive
 from mirix.redis import Redis
 
 KEPT_SECONDS = 1.0
@@ -29,6 +30,8 @@ NEEDED = ("database", "migrations")
 
 State = Literal["ok", "failed", "unknown"]
 logger = logging.getLogger(__name__)
+_guard = threading.Lock()
+_kept: tuple[float, Readiness] | None = None
 
 
 @dataclass(frozen=True)
@@ -79,17 +82,13 @@ def forget() -> None:
     _kept = None
 
 
-_guard = threading.Lock()
-_kept: tuple[float, Readiness] | None = None
-
-
 def _database() -> dict[str, Part]:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(PATIENCE_MS)])
             missing = unapplied_migrations()
             migrations = _migrations(len(missing))
-            queue = Part("unknown", "the database is behind the code") if missing else _workers(cursor)
+            queue = Part("unknown", "the database is behind the code") if missing else _workers()
     except (DatabaseError, InterfaceError) as error:
         logger.warning("Not ready, the database does not answer: %s", str(error).partition("\n")[0])
         unknown = Part("unknown", "the database is out of reach")
@@ -103,12 +102,8 @@ def _migrations(missing: int) -> Part:
     return Part("ok", "all applied")
 
 
-def _workers(cursor: object) -> Part:
-    cursor.execute(  # type: ignore[attr-defined]
-        "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - make_interval(secs => %s)",
-        [settings.MIRIX_WORKER_STALLED_SECONDS],
-    )
-    (alive,) = cursor.fetchone()  # type: ignore[attr-defined]
+def _workers() -> Part:
+    alive = workers_alive()
     if not alive:
         return Part("failed", "none is alive; jobs wait")
     return Part("ok", f"{alive} alive")

@@ -12,11 +12,13 @@ class SkillsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have runs start by themselves, people be told of proposals, and evidence be kept from pruning."""
+        """Have runs start by themselves, people be told of proposals, evidence kept, and all measured."""
         from conversations.sealing import on_sealed
+        from mirix import measures
         from mirix.tenants.counters import Counter, register
         from skills import retention
         from skills.distillation import checks  # noqa: F401  registers itself
+        from skills.measures import MEASURES
         from skills.selectors.experiences import quarantined_in
         from skills.selectors.proposals import waiting_in
         from skills.triggers import trigger_if_due
@@ -42,3 +44,4 @@ class SkillsConfig(AppConfig):
             )
         )
         retention.register()
+        measures.register(*MEASURES)

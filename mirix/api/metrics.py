@@ -1,4 +1,4 @@
-"""GET `/metrics`: what the web process has counted, for Prometheus.
+"""GET `/metrics`: what the web process has counted and the database knows, for Prometheus.
 
 The numbers are of the installation and not of one organization, so that no key and no member's token reads
 them, but a token of their own, `MIRIX_METRICS_TOKEN`. Without that setting there is no such page.
@@ -19,7 +19,9 @@ from mirix.api.authentication import REFUSED
 from mirix.api.negotiation import OneKind
 from mirix.api.throttles import throttle_refused
 from mirix.api.views import APIView
+from mirix.measures import measured
 from mirix.metrics import MEDIA_TYPE, exposition
+from mirix.tenants.scope import outside_request_scope
 
 OFFERED = ("GET", "HEAD")
 
@@ -47,7 +49,7 @@ class MetricsAuthentication(BaseAuthentication):
 
 
 class MetricsView(APIView):
-    """The metrics; no database is touched."""
+    """The metrics; where the database is out of reach, what this process has counted."""
 
     authentication_classes = [MetricsAuthentication]
     permission_classes = [AllowAny]
@@ -57,4 +59,6 @@ class MetricsView(APIView):
     @extend_schema(exclude=True)
     def get(self, request: Request) -> HttpResponse:
         """Return the numbers as they stand."""
-        return HttpResponse(exposition(), content_type=MEDIA_TYPE)
+        with outside_request_scope():
+            stored = measured()
+        return HttpResponse(exposition(stored), content_type=MEDIA_TYPE)

@@ -32,6 +32,7 @@ from mirix.tenants.owners import Owner
 from skills.models import SkillDocument, SkillEmbedding, SkillPosting
 from skills.search import analysis, lexical, semantic
 from skills.search.changes import changes_of
+from skills.search.timing import lanes
 
 VECTOR_SECONDS = 24 * 3600
 FOUND_SECONDS = 3600
@@ -97,7 +98,7 @@ class SearchCache:
         made = self._kept(
             _vector_key(endpoint, query),
             _read_vector,
-            lambda: endpoint.embed_query(query),
+            lambda: _asked(endpoint, query),
             _write_vector,
             VECTOR_SECONDS,
         )
@@ -206,6 +207,11 @@ def _seal(name: str, body: bytes) -> bytes:
 def _keyed(data: bytes) -> bytes:
     key = blake2b(settings.SECRET_KEY.encode(), digest_size=32).digest()
     return blake2b(data, digest_size=SEAL_BYTES, key=key).digest()
+
+
+@lanes.of(lane="vector")
+def _asked(endpoint: EmbeddingEndpoint, query: str) -> list[float]:
+    return endpoint.embed_query(query)
 
 
 def _vector_key(endpoint: EmbeddingEndpoint, query: str) -> str:

@@ -38,6 +38,7 @@ from mirix.tenants.owners import Owner
 from mirix.tenants.scope import require
 from skills.models import Skill, SkillDocument, SkillPosting
 from skills.search.analysis import is_stop_word, long_query_terms, query_terms, terms
+from skills.search.timing import lanes
 
 K1 = 1.0
 B = 0.75
@@ -124,6 +125,7 @@ class Ranking:
     total: int
 
 
+@lanes.of(lane="lexical")
 def rank(
     *,
     organization: Organization,

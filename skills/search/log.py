@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from mirix.metrics import publish
+from mirix.metrics import Counts, Durations, publish
 from mirix.tenants.models import Client, Organization
 from mirix.tenants.owners import Owner
 from mirix.text import truncate
@@ -44,6 +44,9 @@ class Failures:
 failures = Failures()
 publish("mirix_search_log_failures_total", "Searches that could not be logged.", lambda: failures.count)
 
+took = Durations("mirix_search_seconds", "How long searches took, by method.")
+degraded = Counts("mirix_search_degraded_total", "Searches that had to do without something, by method.")
+
 
 def log_search(
     *,
@@ -68,6 +71,9 @@ def log_search(
     `owner` is None for a search across the organization. Never raises: call it when the answer is sent
     (`mirix.sent.when_sent`).
     """
+    took.add(seconds, method=result.method)
+    if result.degraded:
+        degraded.add(method=result.method)
     try:
         return SearchEvent.objects.create(
             organization=organization,

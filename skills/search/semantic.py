@@ -20,6 +20,7 @@ from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
 from mirix.tenants.scope import require
 from skills.models import Skill, SkillDocument, SkillEmbedding
+from skills.search.timing import lanes
 
 EXACT_UP_TO = 10_000
 """How many vectors of an organization are compared one by one."""
@@ -90,6 +91,7 @@ class Nearest:
     """How many skills of the scope can be found at all."""
 
 
+@lanes.of(lane="semantic")
 def nearest(
     *,
     organization: Organization,

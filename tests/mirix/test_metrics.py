@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from mirix import metrics
-from mirix.metrics import Counts, exposition, publish
+from mirix.metrics import Counts, Durations, Family, exposition, publish
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +58,48 @@ def test_of_many_threads_nothing_is_lost():
         'a_total{even="False"} 8000',
         'a_total{even="True"} 8000',
     ]
+
+
+def test_durations_are_sorted_and_summed():
+    took = Durations("a_seconds", "A.")
+    for seconds in (0.001, 0.005, 0.3, 99):
+        took.add(seconds, lane="x")
+    lines = exposition().splitlines()
+    assert lines[:2] == ["# HELP a_seconds A.", "# TYPE a_seconds histogram"]
+    assert [line.replace('lane="x",', "") for line in lines[2:]] == [
+        'a_seconds_bucket{le="0.005"} 2',
+        'a_seconds_bucket{le="0.01"} 2',
+        'a_seconds_bucket{le="0.025"} 2',
+        'a_seconds_bucket{le="0.05"} 2',
+        'a_seconds_bucket{le="0.1"} 2',
+        'a_seconds_bucket{le="0.25"} 2',
+        'a_seconds_bucket{le="0.5"} 3',
+        'a_seconds_bucket{le="1"} 3',
+        'a_seconds_bucket{le="2.5"} 3',
+        'a_seconds_bucket{le="5"} 3',
+        'a_seconds_bucket{le="10"} 3',
+        'a_seconds_bucket{le="+Inf"} 4',
+        'a_seconds_sum{lane="x"} 99.306',
+        'a_seconds_count{lane="x"} 4',
+    ]
+
+
+def test_a_call_is_timed_whatever_comes_of_it():
+    took = Durations("a_seconds", "A.")
+
+    @took.of(lane="x")
+    def divide(number: int, *, by: int) -> float:
+        """Divide."""
+        return number / by
+
+    assert divide(4, by=2) == 2
+    with pytest.raises(ZeroDivisionError):
+        divide(4, by=0)
+    assert exposition().splitlines()[-1] == 'a_seconds_count{lane="x"} 2'
+    assert divide.__doc__ == "Divide."
+
+
+def test_what_is_stored_stands_among_what_was_counted():
+    publish("b_total", "B.", lambda: 1)
+    stored = {"a": Family(text="A.", kind="gauge", reads={(("x", "y"),): lambda: 2})}
+    assert exposition(stored).splitlines()[2::3] == ['a{x="y"} 2', "b_total 1"]
