@@ -168,6 +168,7 @@ AXES_VERBOSE = False
 MIRIX_REVIEW_POLICY = env.choice("MIRIX_REVIEW_POLICY", "required", ("required", "automatic"))
 MIRIX_MIN_SUPPORTING_SESSIONS = env.whole("MIRIX_MIN_SUPPORTING_SESSIONS", default=1, low=1, high=100)
 MIRIX_FOUR_EYES = env.switch("MIRIX_FOUR_EYES", default=False)
+MIRIX_DECIDING_ROLE = env.choice("MIRIX_DECIDING_ROLE", "reviewer", ("reviewer", "administrator"))
 MIRIX_CONVERSATION_RETENTION_DAYS = env.whole(
     "MIRIX_CONVERSATION_RETENTION_DAYS", default=30, low=0, high=36_500
 )

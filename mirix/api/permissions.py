@@ -9,13 +9,13 @@ from rest_framework.request import Request
 
 from mirix.tenants.models import Permission, Role
 from mirix.tenants.principal import (
-    DECIDING_ROLES,
     PERMISSION_OF_ROLE,
     RANK,
     RELEASE_QUARANTINED,
     ROLES_WITH,
     Principal,
 )
+from mirix.tenants.selectors import deciding_roles
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
@@ -51,7 +51,7 @@ class CallerPermission(BasePermission):
 class RolePermission(BasePermission):
     """Let people do something whose role says so; no key ever does."""
 
-    roles: frozenset[str]
+    roles: frozenset[str] = frozenset()
     what = ""
     """What the members of these roles do; it begins the refusal of a key."""
 
@@ -61,19 +61,26 @@ class RolePermission(BasePermission):
             return False
         if not _is_offered(request, view):
             return True
-        self.message = (
-            _needs_role(request.auth, self.roles)
-            if request.auth.role
-            else f"{self.what} are for members; a key may not decide."
-        )
-        return request.auth.role in self.roles
+        if not request.auth.role:
+            self.message = f"{self.what} are for members; a key may not decide."
+            return False
+        roles = self.roles_for(request.auth)
+        self.message = _needs_role(request.auth, roles)
+        return request.auth.role in roles
+
+    def roles_for(self, caller: Principal) -> frozenset[str]:
+        """Return the roles that suffice in the caller's organization."""
+        return self.roles
 
 
 class MayReview(RolePermission):
-    """Let those decide on proposals who may."""
+    """Let those decide on proposals who do in their organization."""
 
-    roles = DECIDING_ROLES
     what = "Decisions"
+
+    def roles_for(self, caller: Principal) -> frozenset[str]:
+        """Return the roles that the organization chose."""
+        return deciding_roles(organization=caller.organization)
 
 
 class MayRelease(RolePermission):

@@ -64,12 +64,20 @@ class ReviewPolicy(models.TextChoices):
     AUTOMATIC = "automatic", "Changes without risk flags are published at once"
 
 
+class DecidingRole(models.TextChoices):
+    """The least role that decides about proposals and skills."""
+
+    REVIEWER = "reviewer", "Reviewers and administrators"
+    ADMINISTRATOR = "administrator", "Administrators alone"
+
+
 MAX_DAYS = 36_500
 MAX_SUPPORTING_SESSIONS = 100
 INHERITED = (
     "review_policy",
     "min_supporting_sessions",
     "four_eyes",
+    "deciding_role",
     "conversation_retention_days",
     "undistilled_retention_days",
     "raw_retention_days",
@@ -107,6 +115,12 @@ class OrganizationSettings(TenantModel):
         blank=True,
         help_text="Whether what a person wrote must be approved by somebody else.",
     )
+    deciding_role = models.CharField(
+        max_length=16,
+        choices=DecidingRole.choices,
+        blank=True,
+        help_text="Who decides about proposals and skills.",
+    )
     conversation_retention_days = _days("Days that distilled turns are kept")
     undistilled_retention_days = _days("Days that turns are kept that were never distilled")
     raw_retention_days = _days("Days that failed bodies and raw replies of models are kept")
@@ -139,6 +153,10 @@ class OrganizationSettings(TenantModel):
             models.CheckConstraint(
                 condition=models.Q(review_policy__in=["", *ReviewPolicy.values]),
                 name="orgsettings_review_policy_valid",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(deciding_role__in=["", *DecidingRole.values]),
+                name="orgsettings_deciding_role_valid",
             ),
             models.CheckConstraint(
                 condition=models.Q(

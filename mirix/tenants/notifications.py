@@ -29,8 +29,7 @@ from mirix.tenants.models import (
     OrganizationSettings,
 )
 from mirix.tenants.preferences import webhook_host
-from mirix.tenants.principal import DECIDING_ROLES
-from mirix.tenants.selectors import settings_of
+from mirix.tenants.selectors import deciding_roles, settings_of
 from mirix.tenants.webhooks import WebhookError, post, sign
 from mirix.text import shorten
 
@@ -172,7 +171,9 @@ def _send_email(notification: Notification) -> str:
 
 def addresses_of(organization: Organization) -> list[str]:
     """Return the e-mail addresses of those who decide in an organization, in order."""
-    deciding = Membership.objects.for_organization(organization).filter(role__in=DECIDING_ROLES)
+    deciding = Membership.objects.for_organization(organization).filter(
+        role__in=deciding_roles(organization=organization)
+    )
     members = deciding.filter(user__is_active=True).exclude(user__email="")
     return sorted(set(members.values_list("user__email", flat=True)))
 

@@ -17,6 +17,7 @@ from mirix.tenants.webhooks import check_url
 
 EDITABLE = (*INHERITED, "email_digest", "webhook_url")
 BOOLEANS = frozenset({"redact_on_intake", "email_digest", "four_eyes"})
+CHOSEN_BY_WORD = frozenset({"review_policy", "deciding_role"})
 SWITCHES = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 SECRET_PREFIX = "whsec_"  # noqa: S105 the beginning of every secret, so that scanners know one
 
@@ -106,7 +107,7 @@ def _cleaned(row: OrganizationSettings, name: str, value: Any) -> Any:
         value = value.strip()
         value = SWITCHES.get(value.lower(), value) if name in BOOLEANS else value
     if value in (None, "") and name in INHERITED:
-        return "" if name == "review_policy" else None
+        return "" if name in CHOSEN_BY_WORD else None
     cleaned = field.clean(value, row)  # type: ignore[union-attr]
     if name == "webhook_url" and cleaned:
         check_url(cleaned)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from django.core.exceptions import ValidationError
 
-from mirix.tenants.models import Permission, Role
+from mirix.tenants.models import DecidingRole, Permission, Role
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -21,6 +21,11 @@ PERMISSION_OF_ROLE: dict[str, Permission] = {
     Role.ADMINISTRATOR: Permission.ADMIN,
 }
 DECIDING_ROLES = frozenset({Role.REVIEWER.value, Role.ADMINISTRATOR.value})
+DECIDES: dict[str, frozenset[str]] = {
+    DecidingRole.REVIEWER: DECIDING_ROLES,
+    DecidingRole.ADMINISTRATOR: frozenset({Role.ADMINISTRATOR.value}),
+}
+"""Who decides, by what the organization chose."""
 OPERATING_ROLES = frozenset({Role.OPERATOR.value, Role.ADMINISTRATOR.value})
 RELEASE_QUARANTINED = "release_quarantined"
 ROLES_WITH: dict[str, frozenset[str]] = {RELEASE_QUARANTINED: DECIDING_ROLES}
@@ -86,11 +91,6 @@ class Principal:
     def may(self, permission: str) -> bool:
         """Return whether the caller has `permission` or more."""
         return RANK[self.permission] >= RANK[permission]
-
-    @property
-    def may_review(self) -> bool:
-        """True for people who may decide on proposals."""
-        return self.role in DECIDING_ROLES
 
     @property
     def may_release(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -21,7 +22,7 @@ from mirix.tenants.models import (
     OrganizationSettings,
 )
 from mirix.tenants.owners import Owner
-from mirix.tenants.principal import DECIDING_ROLES, Principal
+from mirix.tenants.principal import DECIDES, DECIDING_ROLES, Principal
 from mirix.tenants.scope import WHO_CALLS
 from mirix.text import clean_text
 
@@ -65,6 +66,7 @@ class Effective:
     review_policy: str
     min_supporting_sessions: int
     four_eyes: bool
+    deciding_role: str
     conversation_retention_days: int
     undistilled_retention_days: int
     raw_retention_days: int
@@ -88,12 +90,27 @@ def _resolved(name: str, chosen: Any) -> Any:
     return getattr(settings, f"MIRIX_{name.upper()}") if chosen in (None, "") else chosen
 
 
+def deciding_roles(*, organization: Organization) -> frozenset[str]:
+    """Return the roles whose members decide in an organization; superusers do everywhere."""
+    return DECIDES[effective(organization).deciding_role]
+
+
+def deciding_in(roles: Mapping[str, str]) -> list[str]:
+    """Return in which organizations somebody decides who has these roles, by organization; one query."""
+    ids = [pk for pk, role in roles.items() if role in DECIDING_ROLES]
+    chosen = OrganizationSettings.objects.for_organizations(ids).values_list("pk", "deciding_role")
+    by_organization = dict(chosen) if ids else {}
+    return sorted(
+        pk for pk in ids if roles[pk] in DECIDES[_resolved("deciding_role", by_organization.get(pk))]
+    )
+
+
 def may_review(*, user: User, organization: Organization) -> bool:
-    """Return whether a Django user may decide the organization's proposals."""
+    """Return whether a Django user may decide about the organization's proposals and skills."""
     return user.is_active and (
         user.is_superuser
         or Membership.objects.for_organization(organization)
-        .filter(user=user, role__in=DECIDING_ROLES)
+        .filter(user=user, role__in=deciding_roles(organization=organization))
         .exists()
     )
 

@@ -10,10 +10,9 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from mirix.admin_bulk import Bulk, BulkAdmin, Refused
-from mirix.admin_forms import ids_with_role
-from mirix.tenants.principal import DECIDING_ROLES
 from skills.admin.editing import user_of
 from skills.admin.forms import ReasonForm
+from skills.admin.queue import deciding_ids
 from skills.models import RevisionState, Skill, SkillRevision
 from skills.review.errors import ReviewError
 from skills.review.history import MOVES, move, moves_from
@@ -37,7 +36,7 @@ class DecidingAdmin(BulkAdmin):
 
     def acting_ids(self, request: HttpRequest) -> list[str] | None:
         """Return the organizations in which the user decides."""
-        return ids_with_role(request, DECIDING_ROLES)
+        return deciding_ids(request)
 
     def each(
         self, request: HttpRequest, rows: Sequence[Any], decide: Callable[[Any], str], *, log: str

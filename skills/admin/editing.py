@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from mirix.admin_base import roles
 from mirix.admin_forms import ManagedAdmin
-from mirix.tenants.principal import OPERATING_ROLES
+from mirix.tenants.principal import DECIDING_ROLES, OPERATING_ROLES
 from skills.admin.forms import EditForm
 from skills.admin.queue import may_decide
 from skills.admin.review import FIELD_LABELS
@@ -25,12 +25,13 @@ from skills.review.editing import edit_proposal, edit_skill, latest_of
 from skills.review.errors import EditConflict, InvalidContent, ReasonRequired, ReviewError
 from skills.review.rebasing import merged
 
+WRITING_ROLES = DECIDING_ROLES | OPERATING_ROLES
 EDIT_TEMPLATE = "admin/skills/edit.html"
 
 
 def may_edit(request: HttpRequest, row: Skill | SkillRevision) -> bool:
-    """Return whether the user may write: who decides publishes, an operator proposes."""
-    return may_decide(request, row) or roles(request).get(row.organization_id) in OPERATING_ROLES
+    """Return whether the user may write: who decides publishes, any other member proposes."""
+    return may_decide(request, row) or roles(request).get(row.organization_id) in WRITING_ROLES
 
 
 def user_of(request: HttpRequest) -> User:

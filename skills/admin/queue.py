@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from mirix.admin_base import organization_ids, roles
-from mirix.tenants.principal import DECIDING_ROLES
+from mirix.tenants.selectors import deciding_in
 from skills.models import RevisionState, Skill, SkillRevision
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
 
@@ -18,9 +18,21 @@ MAX_QUEUE = 500
 
 def may_decide(request: HttpRequest, row: Skill | SkillRevision) -> bool:
     """Return whether the user may decide about this revision or skill."""
+    allowed = deciding_ids(request)
+    return allowed is None or row.organization_id in allowed
+
+
+def deciding_ids(request: HttpRequest) -> list[str] | None:
+    """Return the ids of the organizations in which the user decides; None stands for all.
+
+    For reviewers that depends on what their organizations chose: one query per request.
+    """
     if getattr(request.user, "is_superuser", False):
-        return True
-    return roles(request).get(row.organization_id) in DECIDING_ROLES
+        return None
+    kept: list[str] | None = request.__dict__.get("_mirix_deciding")
+    if kept is None:
+        kept = request.__dict__["_mirix_deciding"] = deciding_in(roles(request))
+    return kept
 
 
 def waiting(request: HttpRequest) -> QuerySet:

@@ -8,6 +8,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,6 +25,7 @@ from skills.review.errors import (
     AlreadyDecided,
     BaseConflict,
     InvalidContent,
+    MayNotDecide,
     ReviewError,
     UnverifiedSupport,
 )
@@ -79,6 +81,8 @@ class _DecisionView(APIView):
         body.is_valid(raise_exception=True)
         try:
             self.decide(revision, decided_by=caller.user, reason=clean_text(body.validated_data["reason"]))
+        except MayNotDecide as error:  # they did, when the request came in
+            raise PermissionDenied(str(error)) from error
         except ReviewError as error:
             raise Conflict(f"{error} {WHAT_TO_DO.get(type(error), '')}".strip()) from error
         except ObjectDoesNotExist as error:  # erased on the way

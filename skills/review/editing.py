@@ -163,7 +163,7 @@ def _decided(
         if publish:
             approve(revision=revision, decided_by=author, reason=reason or BY_HAND)
     elif not revision.risk_flags and not revision.merged_from_id and _publishes_by_itself(revision):
-        approve(revision=revision, decided_by=author, reason=BY_POLICY)
+        approve(revision=revision, reason=BY_POLICY)
     revision.refresh_from_db()
     return revision
 

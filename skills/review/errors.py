@@ -49,6 +49,10 @@ class AgainstPolicy(ReviewError):
     """The organization demands more before this may be published: more sessions, or somebody else."""
 
 
+class MayNotDecide(ReviewError):
+    """Whoever decides is nobody who does in this organization."""
+
+
 class InvalidContent(ReviewError):
     """The content breaks a rule of the schema; `errors` holds the messages by field."""
 

@@ -29,6 +29,7 @@ from skills.review.errors import (
     ReasonRequired,
     UnverifiedSupport,
 )
+from skills.review.policy import require_decider
 from skills.review.support import stands_on_nothing_verified
 from skills.review.validation import content_errors
 from skills.review.versions import publish_anew
@@ -82,10 +83,12 @@ def rollback(
     Whether the skill is found stays as it is. The experiences behind the earlier version stand behind the
     new one. Sent again, it returns what it made the first time.
 
-    Raises `ReasonRequired`; `BaseConflict` when the skill was published anew since it was read; `NothingToDo`
-    when `to` never was a version of it or says what it says today; `UnverifiedSupport` when nothing verified
-    stands behind `to` any more; `InvalidContent` when its text breaks a rule of today or its name is taken.
+    Raises `MayNotDecide`; `ReasonRequired`; `BaseConflict` when the skill was published anew since it was
+    read; `NothingToDo` when `to` never was a version of it or says what it says today; `UnverifiedSupport`
+    when nothing verified stands behind `to` any more; `InvalidContent` when its text breaks a rule of today
+    or its name is taken.
     """
+    require_decider(organization=skill.organization, decided_by=decided_by)
     _require(reason, "a roll back")
     locked = _lock(skill)
     if done := _done_before(skill, locked, RevisionAction.ROLLBACK, to.content_hash):
@@ -129,10 +132,11 @@ def move(*, skill: Skill, act: str, decided_by: User | None = None, reason: str)
 
     Sent again, it returns what it made the first time.
 
-    Raises `ReasonRequired`, `BaseConflict` when the skill was published anew since it was read, `NothingToDo`
-    when its status is none to begin with, and, where it comes back, `UnverifiedSupport` when nothing
-    verified stands behind it any more.
+    Raises `MayNotDecide`, `ReasonRequired`, `BaseConflict` when the skill was published anew since it was
+    read, `NothingToDo` when its status is none to begin with, and, where it comes back, `UnverifiedSupport`
+    when nothing verified stands behind it any more.
     """
+    require_decider(organization=skill.organization, decided_by=decided_by)
     chosen = MOVES[act]
     _require(reason, f"to {act}")
     locked = _lock(skill)

@@ -5,9 +5,19 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.db.models import Count
 
-from mirix.tenants.selectors import effective
+from mirix.tenants.models import Organization
+from mirix.tenants.selectors import effective, may_review
 from skills.models import AuthorKind, SkillRevision
-from skills.review.errors import AgainstPolicy
+from skills.review.errors import AgainstPolicy, MayNotDecide
+
+
+def require_decider(*, organization: Organization, decided_by: User | None) -> None:
+    """Raise `MayNotDecide` for a person who does not decide in the organization.
+
+    Nobody stands for whoever runs the installation, at the command line, and for the policy itself.
+    """
+    if decided_by is not None and not may_review(user=decided_by, organization=organization):
+        raise MayNotDecide(f"{decided_by.get_username()} does not decide in {organization.name}.")
 
 
 def require_policy(*, revision: SkillRevision, decided_by: User | None) -> None:

@@ -29,7 +29,7 @@ from skills.review.errors import (
     UnverifiedSupport,
 )
 from skills.review.history import archive
-from skills.review.policy import require_policy
+from skills.review.policy import require_decider, require_policy
 from skills.review.proposals import propose
 from skills.review.rebasing import rebased
 from skills.review.support import stands_on_nothing_verified
@@ -53,13 +53,15 @@ def approve(
     that supersedes the proposal. A merge archives the skill that it takes in, and what waits for that one
     lapses. Approving what is approved already returns the skill and writes nothing.
 
-    Raises `AlreadyDecided` when the revision was rejected or superseded, `BaseConflict` when the skill was
+    Raises `MayNotDecide` for somebody who does not decide in the organization,
+    `AlreadyDecided` when the revision was rejected or superseded, `BaseConflict` when the skill was
     published anew and the change touches what changed since, or nobody is there to have read it, or when
     the skill that it takes in says something else by now,
     `UnverifiedSupport` when no verified evidence stands behind it, `AgainstPolicy` when the organization
     wants more sessions behind it or somebody else to decide, and `InvalidContent` when it breaks a rule or
     its name is taken.
     """
+    require_decider(organization=revision.organization, decided_by=decided_by)
     skill, locked = _lock(revision)
     published = locked if locked.state == RevisionState.PUBLISHED else _published_on_a_later_base(locked)
     if published is not None and published.skill is not None:
@@ -97,9 +99,10 @@ def reject(
     One that does not fit what its skill says today could not have been approved: it lapses instead, as
     `superseded`, and what supports nothing else is pending again, for the next run to look at.
 
-    Rejecting what is rejected already writes nothing. Raises `ReasonRequired` for a blank reason and
-    `AlreadyDecided` when the revision was approved or superseded.
+    Rejecting what is rejected already writes nothing. Raises `MayNotDecide` as `approve` does,
+    `ReasonRequired` for a blank reason and `AlreadyDecided` when the revision was approved or superseded.
     """
+    require_decider(organization=revision.organization, decided_by=decided_by)
     if not reason.strip():
         raise ReasonRequired("Say why: a rejection needs a reason.")
     skill, locked = _lock(revision)

@@ -14,6 +14,7 @@ from mirix.tenants.models import (
     MAX_DAYS,
     MAX_SUPPORTING_SESSIONS,
     Client,
+    DecidingRole,
     Organization,
     OrganizationSettings,
     Permission,
@@ -157,10 +158,17 @@ class RoleForm(ServiceForm):
     role = forms.ChoiceField(choices=Role.choices)
 
 
-POLICIES = {
-    ReviewPolicy.REQUIRED.value: "a person approves every change",
-    ReviewPolicy.AUTOMATIC.value: "changes without risk flags are published at once",
+WORDS = {
+    "review_policy": {
+        ReviewPolicy.REQUIRED.value: "a person approves every change",
+        ReviewPolicy.AUTOMATIC.value: "changes without risk flags are published at once",
+    },
+    "deciding_role": {
+        DecidingRole.REVIEWER.value: "reviewers and administrators",
+        DecidingRole.ADMINISTRATOR.value: "administrators alone",
+    },
 }
+"""What the values of these settings are called."""
 SWITCH = {True: "on", False: "off"}
 
 
@@ -183,7 +191,7 @@ class SettingsForm(ServiceForm):
 
     marks_optional = False
     SECTIONS = (
-        ("Review", "", ("review_policy", "min_supporting_sessions", "four_eyes")),
+        ("Review", "", ("review_policy", "deciding_role", "min_supporting_sessions", "four_eyes")),
         ("Models and privacy", "", ("daily_token_budget", "redact_on_intake")),
         (
             "Days that texts are kept",
@@ -203,6 +211,11 @@ class SettingsForm(ServiceForm):
     )
 
     review_policy = forms.ChoiceField(required=False, label="Before agents see a change")
+    deciding_role = forms.ChoiceField(
+        required=False,
+        label="Who decides",
+        help_text="About proposals, and about taking skills out of use and back.",
+    )
     min_supporting_sessions = forms.IntegerField(
         required=False,
         min_value=1,
@@ -254,11 +267,9 @@ class SettingsForm(ServiceForm):
         for name, field in self.fields.items():
             field.show_hidden_initial = data is not None and self.add_initial_prefix(name) in data
         inherit = "As the installation: "
-        self._offer(
-            "review_policy",
-            [("", inherit + POLICIES.get(inherited.review_policy, POLICIES["required"]))],
-            [(value, text.capitalize()) for value, text in POLICIES.items()],
-        )
+        for name, words in WORDS.items():
+            own = [(value, text.capitalize()) for value, text in words.items()]
+            self._offer(name, [("", inherit + words[getattr(inherited, name)])], own)
         for name in SWITCHED:
             own = [("on", "On"), ("off", "Off")]
             self._offer(name, [("", inherit + SWITCH[getattr(inherited, name)])], own)

@@ -12,7 +12,7 @@ from django.urls import URLPattern, path, reverse
 
 from mirix.admin_base import OrganizationFilter, display
 from mirix.admin_forms import ManagedAdmin, ServiceForm, actor_of, administers
-from mirix.tenants.admin.forms import POLICIES, SWITCH, ClientForm, NameForm, SettingsForm
+from mirix.tenants.admin.forms import SWITCH, WORDS, ClientForm, NameForm, SettingsForm
 from mirix.tenants.models import (
     INHERITED,
     ApiKey,
@@ -22,11 +22,11 @@ from mirix.tenants.models import (
     Notification,
     Organization,
     OrganizationSettings,
+    Role,
 )
 from mirix.tenants.notifications import addresses_of
 from mirix.tenants.preferences import change_settings, make_webhook_secret, webhook_host
-from mirix.tenants.principal import DECIDING_ROLES
-from mirix.tenants.selectors import effective, of_installation, settings_of
+from mirix.tenants.selectors import deciding_roles, effective, of_installation, settings_of
 from mirix.tenants.services import (
     create_client,
     create_organization,
@@ -186,10 +186,12 @@ class OrganizationAdmin(ManagedAdmin):
 
     def _settings_context(self, organization: Organization) -> dict[str, Any]:
         chosen = settings_of(organization=organization)
-        deciding = Membership.objects.for_organization(organization).filter(role__in=DECIDING_ROLES)
+        roles = deciding_roles(organization=organization)
+        deciding = Membership.objects.for_organization(organization).filter(role__in=roles)
         return {
             "reachable": len(addresses_of(organization)),
             "deciding": deciding.filter(user__is_active=True).count(),
+            "who": "reviewers and administrators" if Role.REVIEWER in roles else "administrators",
             "has_webhook": bool(chosen.webhook_url),
             "notices": Notification.objects.for_organization(organization).order_by("-created_at", "-pk")[
                 :NOTICES_SHOWN
@@ -243,8 +245,8 @@ def _label(name: str) -> str:
 
 def _in_words(name: str, value: Any) -> str:
     """Return the value of a setting as people read it."""
-    if name == "review_policy":
-        return POLICIES[value].capitalize()
+    if name in WORDS:
+        return WORDS[name][value].capitalize()
     if isinstance(value, bool):
         return SWITCH[value].capitalize()
     if name == "min_supporting_sessions":

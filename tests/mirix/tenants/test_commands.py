@@ -190,7 +190,7 @@ def test_organization_settings_shows_what_holds():
     run("create_organization", "Acme")
     out, _ = run("organization_settings", "--organization", "Acme")
     assert out == (
-        "review_policy = required\nmin_supporting_sessions = 1\nfour_eyes = off\n"
+        "review_policy = required\nmin_supporting_sessions = 1\nfour_eyes = off\ndeciding_role = reviewer\n"
         "conversation_retention_days = 30\nundistilled_retention_days = 180\n"
         "raw_retention_days = 30\nsearch_log_retention_days = 30\ndaily_token_budget = 0\n"
         "redact_on_intake = off\nemail_digest = off\nwebhook_url = –\n"

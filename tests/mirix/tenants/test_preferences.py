@@ -38,8 +38,9 @@ def test_a_choice_counts_also_where_it_is_zero_or_off(owner, stranger, settings)
 
 
 def test_an_empty_value_goes_back_to_the_installation(owner):
-    change(owner, review_policy="automatic", raw_retention_days=3, redact_on_intake=True)
-    change(owner, review_policy="", raw_retention_days=None, redact_on_intake="")
+    change(owner, review_policy="automatic", deciding_role="administrator", raw_retention_days=3)
+    change(owner, redact_on_intake=True)
+    change(owner, review_policy="", deciding_role="", raw_retention_days=None, redact_on_intake="")
     assert effective(owner.organization) == of_installation()
 
 
@@ -53,6 +54,7 @@ def test_texts_are_read_as_values(owner):
     "changes",
     [
         {"review_policy": "never"},
+        {"deciding_role": "operator"},
         {"conversation_retention_days": -1},
         {"undistilled_retention_days": 36_501},
         {"raw_retention_days": "soon"},

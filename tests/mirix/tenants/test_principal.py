@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 
 from mirix.tenants.models import ApiKey, Client
 from mirix.tenants.principal import Principal
+from mirix.tenants.selectors import deciding_roles
 from mirix.tenants.services import client_of
 from tests.factories import make_key, make_member, make_superuser
 
@@ -16,7 +17,8 @@ LEVELS = ("read", "write", "admin")
 
 def abilities(principal: Principal) -> tuple[list[bool], bool, bool, bool]:
     may = [principal.may(level) for level in LEVELS]
-    return may, principal.may_review, principal.may_operate, principal.may_administer
+    decides = principal.role in deciding_roles(organization=principal.organization)
+    return may, decides, principal.may_operate, principal.may_administer
 
 
 def member(organization, role: str) -> Principal:

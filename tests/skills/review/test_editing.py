@@ -16,7 +16,7 @@ from skills.review.errors import AlreadyDecided, EditConflict, InvalidContent, N
 from skills.review.history import archive, rollback
 from skills.review.publishing import approve, reject
 from skills.search.service import search
-from tests.factories import make_content, make_experience, make_proposal
+from tests.factories import make_content, make_experience, make_member, make_proposal
 from tests.processes import Process
 
 TEXT = make_content(name="pay", description="Use when.", instructions="1. Ask.", triggers=["pay"])
@@ -54,8 +54,8 @@ def skill(owner) -> Skill:
 
 
 @pytest.fixture
-def rita(db) -> User:
-    return User.objects.create_user("rita")
+def rita(owner) -> User:
+    return make_member(owner.organization, username="rita")
 
 
 def now(skill: Skill) -> Skill:
@@ -135,7 +135,7 @@ def test_the_same_edit_sent_twice_is_written_once(owner, skill, rita, may_decide
 
     assert edit_skill(author=rita, **sent) == first
     assert SkillRevision.objects.count() == 2
-    sam = User.objects.create_user("sam")
+    sam = make_member(owner.organization, username="sam")
     with pytest.raises(EditConflict if may_decide else ProposalConflict):
         edit_skill(author=sam, **sent)
 

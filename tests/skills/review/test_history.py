@@ -23,15 +23,15 @@ from skills.review.errors import (
 from skills.review.history import MOVES, archive, move, moves_from, quarantine, release, restore, rollback
 from skills.review.publishing import approve, reject
 from skills.search.service import search
-from tests.factories import make_content, make_experience, make_proposal, make_skill
+from tests.factories import make_content, make_experience, make_member, make_proposal, make_skill
 
 FIRST = "1. Ask which card to use."
 SECOND = "1. Ask which card to use.\n2. Charge it."
 
 
 @pytest.fixture
-def reviewer(db) -> User:
-    return User.objects.create_user("rita")
+def reviewer(owner) -> User:
+    return make_member(owner.organization, username="rita")
 
 
 @pytest.fixture

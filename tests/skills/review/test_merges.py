@@ -19,7 +19,7 @@ from skills.review.proposals import propose
 from skills.review.publishing import approve, reject
 from skills.search.service import search
 from skills.selectors.skills import merged_skills
-from tests.factories import make_content, make_experience, make_owner, make_proposal, make_skill
+from tests.factories import make_content, make_experience, make_member, make_owner, make_proposal, make_skill
 
 PAY = make_content(
     name="pay", description="Pay an order.", instructions="1. Ask for the card.", triggers=["pay"],
@@ -32,8 +32,8 @@ SETTLE = make_content(
 
 
 @pytest.fixture
-def rita(db) -> User:
-    return User.objects.create_user("rita")
+def rita(owner) -> User:
+    return make_member(owner.organization, username="rita")
 
 
 def published(owner, content: Content) -> Skill:

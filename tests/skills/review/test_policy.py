@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from mirix.tenants.models import OrganizationSettings
 from skills.evolution.curator import evolve
-from skills.models import AuthorKind, RevisionState, RunTrigger, Skill
-from skills.review.editing import edit_proposal, edit_skill
-from skills.review.errors import AgainstPolicy
-from skills.review.publishing import approve
+from skills.models import AuthorKind, ReviewDecision, RevisionState, RunTrigger, Skill, SkillRevision
+from skills.review.editing import BY_POLICY, edit_proposal, edit_skill
+from skills.review.errors import AgainstPolicy, MayNotDecide
+from skills.review.history import archive, rollback
+from skills.review.publishing import approve, reject
 from skills.runs import claim
 from skills.search.service import search
-from tests.factories import make_content, make_experience, make_member, make_proposal, make_skill
+from tests.factories import (
+    make_content,
+    make_experience,
+    make_member,
+    make_proposal,
+    make_skill,
+    make_superuser,
+)
 from tests.skills.evolution.test_curator import refused_call
 
 pytestmark = pytest.mark.django_db
@@ -135,3 +145,71 @@ def test_with_four_eyes_what_sessions_taught_needs_one_person(owner, chosen):
     learned.experiences.add(make_experience(owner, status="consumed"))
 
     assert approve(revision=learned, decided_by=rita).version == "0.1.0"
+
+
+def test_who_does_not_decide_in_the_organization_decides_nothing(owner, stranger, chosen):
+    skill = make_skill(owner, make_content(name="pay-order"))
+    waiting = make_proposal(owner, make_content(name="ship-order"))
+    before = (SkillRevision.objects.count(), ReviewDecision.objects.count())
+    acts = {
+        "approve": lambda user: approve(revision=waiting, decided_by=user),
+        "reject": lambda user: reject(revision=waiting, decided_by=user, reason="No."),
+        "archive": lambda user: archive(skill=skill, decided_by=user, reason="No."),
+        "rollback": lambda user: rollback(
+            skill=skill, to=skill.current_revision, decided_by=user, reason="No."
+        ),
+    }
+    olga = make_member(owner.organization, username="olga", role="operator")
+    paul = make_member(stranger.organization, username="paul", role="administrator")
+    gone = make_member(owner.organization, username="gone", role="administrator")
+    gone.is_active = False
+    for act, user in product(acts.values(), (olga, paul, gone)):
+        with pytest.raises(MayNotDecide, match=f"^{user.username} does not decide in {owner.organization}"):
+            act(user)
+    assert (SkillRevision.objects.count(), ReviewDecision.objects.count()) == before
+
+
+@pytest.mark.parametrize("where", ["chosen", "inherited"])
+def test_an_organization_may_leave_decisions_to_administrators(owner, stranger, chosen, settings, where):
+    if where == "chosen":
+        chosen(deciding_role="administrator")
+    else:
+        settings.MIRIX_DECIDING_ROLE = "administrator"
+    rita, ada = (make_member(owner.organization, role=role) for role in ("reviewer", "administrator"))
+    proposal = make_proposal(owner)
+
+    with pytest.raises(MayNotDecide):
+        approve(revision=proposal, decided_by=rita)
+    mine = edit_proposal(
+        proposal=proposal, content=make_content(instructions="1. Ask."), author=rita, may_decide=False
+    )
+    assert mine.state == RevisionState.PROPOSED
+    assert approve(revision=mine, decided_by=ada).version == "0.1.0"
+
+    if where == "chosen":
+        elsewhere = make_member(stranger.organization, role="reviewer")
+        assert approve(revision=make_proposal(stranger), decided_by=elsewhere).version == "0.1.0"
+
+
+def test_a_superuser_decides_everywhere(owner, chosen):
+    chosen(deciding_role="administrator")
+
+    assert approve(revision=make_proposal(owner), decided_by=make_superuser()).version == "0.1.0"
+
+
+def test_what_the_policy_publishes_nobody_decided(owner, chosen):
+    chosen(deciding_role="administrator", review_policy="automatic")
+    olga = make_member(owner.organization, username="olga", role="operator")
+    skill = make_skill(owner, make_content(name="pay-order"))
+
+    mine = edit_skill(
+        skill=skill,
+        base=skill.current_revision,
+        content=make_content(name="pay-order", instructions="1. Ask."),
+        author=olga,
+        may_decide=False,
+    )
+
+    decision = ReviewDecision.objects.get(revision=mine)
+    assert (mine.state, mine.author) == (RevisionState.PUBLISHED, olga)
+    assert (decision.decided_by, decision.reason) == (None, BY_POLICY)

@@ -17,12 +17,12 @@ from skills.review.errors import (
     UnverifiedSupport,
 )
 from skills.review.publishing import approve, reject
-from tests.factories import make_content, make_experience, make_owner, make_proposal, make_skill
+from tests.factories import make_content, make_experience, make_member, make_owner, make_proposal, make_skill
 
 
 @pytest.fixture
-def reviewer(db) -> User:
-    return User.objects.create_user("rita")
+def reviewer(owner) -> User:
+    return make_member(owner.organization, username="rita")
 
 
 def test_approving_a_create_publishes_version_0_1_0(owner, reviewer):

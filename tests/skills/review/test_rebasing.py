@@ -16,7 +16,7 @@ from skills.review.errors import AlreadyDecided, BaseConflict, ProposalConflict
 from skills.review.history import rollback
 from skills.review.publishing import approve, reject
 from skills.review.rebasing import merged, rebased
-from tests.factories import make_content, make_experience, make_proposal
+from tests.factories import make_content, make_experience, make_member, make_proposal
 
 LINES = "1. Ask for the card.\n2. Charge it.\n3. Say thanks.\n4. Write it down.\n5. Sign.\n6. Close.\n"
 TEXT = make_content(name="pay", description="Use when.", instructions="1. Ask.", triggers=["pay"])
@@ -133,8 +133,8 @@ def test_who_comes_first_makes_no_difference(base, theirs, mine):
 
 
 @pytest.fixture
-def rita(db) -> User:
-    return User.objects.create_user("rita")
+def rita(owner) -> User:
+    return make_member(owner.organization, username="rita")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 
 from mirix.tenants.models import AuditEvent, Client, OrganizationSettings
+from mirix.tenants.notifications import addresses_of
 from mirix.tenants.selectors import effective
 from mirix.tenants.usage import count_tokens, today
 from tests.factories import make_client, make_key, make_member, make_organization
@@ -236,6 +237,20 @@ def test_the_settings_say_how_many_people_a_mail_would_reach(owner, browser):
     bob.save()
     text = browser.get(url("organization_settings", owner.organization.pk)).content.decode()
     assert "1 of 2 reviewers and administrators have an e-mail address" in text
+
+
+def test_where_administrators_alone_decide_a_mail_reaches_them_alone(owner, browser):
+    assert save(browser, owner, deciding_role="administrator", email_digest="on").status_code == 302
+    bob = make_member(owner.organization)
+    bob.email = "bob@example.org"
+    bob.save()
+
+    text = browser.get(url("organization_settings", owner.organization.pk)).content.decode()
+
+    assert "0 of 1 administrators have an e-mail address" in text
+    assert addresses_of(owner.organization) == []
+    page = browser.get(url("organization_change", owner.organization.pk)).content.decode()
+    assert "Administrators alone" in page
 
 
 def test_pages_of_superusers_cost_the_same_with_more_rows(owner, django_assert_max_num_queries):
