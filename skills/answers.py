@@ -19,7 +19,7 @@ def dream_answer(run: AutoDreamRun) -> dict[str, Any]:
     counts = run.counts or tally_of(owner=owner, run_id=run.pk)
     finished = run.state == RunState.FINISHED
     return _answer(
-        success=run.state not in {RunState.FAILED, RunState.ABANDONED},
+        success=run.state not in {RunState.FAILED, RunState.INTERRUPTED, RunState.ABANDONED},
         message=_message(run, counts) + _about_rest(run) + _about_model(run.parameters),
         run_id=run.pk,
         state=run.state,
@@ -95,6 +95,8 @@ def _message(run: AutoDreamRun, counts: dict[str, Any]) -> str:
         case RunState.FAILED:
             reason = run.error.partition(": ")[0].rstrip(".")
             return f"The run failed ({reason}); what it had stored is kept. {_summary(counts)}"
+        case RunState.INTERRUPTED:
+            return f"The run was interrupted; the next one goes on from there. {_summary(counts)}"
         case RunState.ABANDONED:
             return f"The run's process died; what it had stored is kept. {_summary(counts)}"
     return _summary(counts)

@@ -108,7 +108,7 @@ def dream(
 
     Not inside a transaction. Raises `LostRun` when another process took the run over, and `Stopped` after
     `should_stop` said so, the run left to whoever comes next. Anything else that goes wrong ends the run as
-    `failed`, with the reason, and is raised again.
+    `failed`, with the reason, or as `interrupted`, and is raised again.
     """
     watcher = watcher or Watcher()
     with claim.beating() as heartbeat:
@@ -128,7 +128,7 @@ def dream(
             claim.let_go()
             raise
         except BaseException as error:
-            _end_as_failed(claim, error)
+            end_early(claim, error)
             raise
     _prune(claim.owner, should_stop)
     return run
@@ -212,26 +212,24 @@ def _end_as_finished(claim: RunClaim, refused: list[dict[str, Any]]) -> AutoDrea
     return claim.end(RunState.FINISHED, counts=tally, notes=notes, tokens=tokens_of(claim.run_id))
 
 
-def end_interrupted(claim: RunClaim) -> None:
-    """End a run that was `Stopped`, where no other process is to go on with it."""
-    _end_as_failed(claim, KeyboardInterrupt())
-
-
-def _end_as_failed(claim: RunClaim, error: BaseException) -> None:
-    """Say in the log and in the run's row why it ended."""
-    reason = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else "Interrupted."
+def end_early(claim: RunClaim, error: BaseException) -> None:
+    """End a run because of an error, or of what stopped its process; say why in the log and in its row."""
+    is_failure = isinstance(error, Exception) and not isinstance(error, Stopped)
+    state = RunState.FAILED if is_failure else RunState.INTERRUPTED
+    reason = f"{type(error).__name__}: {error}" if is_failure else "Interrupted."
     # A database that is gone is no fault of ours: a line is enough.
-    is_fault = isinstance(error, Exception) and not isinstance(error, OperationalError | InterfaceError)
+    is_fault = is_failure and not isinstance(error, OperationalError | InterfaceError)
     logger.log(
-        logging.ERROR if isinstance(error, Exception) else logging.INFO,
-        "%s failed: %s",
+        logging.ERROR if is_failure else logging.INFO,
+        "%s %s: %s",
         claim.run_id,
+        state,
         reason,
         exc_info=error if is_fault else None,
     )
     try:
         claim.end(
-            RunState.FAILED,
+            state,
             error=reason,
             counts=tally_of(owner=claim.owner, run_id=claim.run_id),
             tokens=tokens_of(claim.run_id),

@@ -140,8 +140,9 @@ class FoundForAll(Found):
 class Dream(TypedDict):
     """What a run came to, or has come to so far.
 
-    `state` is `queued`, `running`, `finished`, `failed` or `abandoned`, and None for a dry run. `changes` has
-    the ids of skills that were published, `proposals` those of revisions that wait for a person.
+    `state` is `queued`, `running`, `finished`, `failed`, `interrupted` or `abandoned`, and None for a dry
+    run. `changes` has the ids of skills that were published, `proposals` those of revisions that wait for a
+    person.
     """
 
     success: bool

@@ -23,6 +23,7 @@ STATE_COLOURS = {
     "Queued": "info",
     "Finished": "success",
     "Failed": "danger",
+    "Interrupted": "warning",
     "Abandoned": "warning",
 }
 VERDICT_COLOURS = {

@@ -19,7 +19,7 @@ from mirix.tenants.owners import Owner
 from mirix.text import clean_text, visible_line
 from skills.answers import dream_answer, dry_run_answer, session_results
 from skills.distillation import get_distiller
-from skills.dream import DEFAULT_SESSIONS, MAX_SESSIONS, Stopped, Watcher, dream, end_interrupted, plan
+from skills.dream import DEFAULT_SESSIONS, MAX_SESSIONS, Stopped, Watcher, dream, end_early, plan
 from skills.lessons import SessionOutcome
 from skills.management.stopping import Stopping
 from skills.management.waiting import waiting_for
@@ -30,6 +30,7 @@ from skills.runs import LostRun, OwnerBusy, claim_when_free
 SIGNALLED_STATUS = 128
 """As a shell reports a signal: this and its number."""
 INTERRUPTED = "Interrupted. What was distilled is kept; the same command goes on from there."
+STOPPING = "Stopping once the sessions on their way are stored; again to stop at once."
 DEFAULT_WAIT_SECONDS = 600
 MAX_WAIT_SECONDS = 999_999
 MAX_MODEL_CHARS = 128
@@ -113,12 +114,12 @@ class DreamCommand(OwnerCommand):
                 patience=patience,
                 tell=self.wait_for,
             )
-            with Stopping(self.say_that_it_stops) as stopping, ProgressBar() as progress:
+            with Stopping(lambda: self.stderr.write(STOPPING)) as stopping, ProgressBar() as progress:
                 return dream(
                     claim=held, evolving=self.evolving, watcher=progress, should_stop=stopping.is_asked
                 )
         except Stopped as stopped:
-            end_interrupted(held)
+            end_early(held, stopped)
             raise CommandError(INTERRUPTED, returncode=SIGNALLED_STATUS + stopping.number) from stopped
         except ImproperlyConfigured as error:
             raise CommandError(str(error)) from error
@@ -128,10 +129,6 @@ class DreamCommand(OwnerCommand):
             raise CommandError(f"This run was taken over: {lost} What it had stored is kept.") from lost
         except KeyboardInterrupt as interrupt:
             raise CommandError(INTERRUPTED, returncode=SIGNALLED_STATUS + signal.SIGINT) from interrupt
-
-    def say_that_it_stops(self) -> None:
-        """Tell that it takes a moment."""
-        self.stderr.write("Stopping once the sessions on their way are stored; again to stop at once.")
 
     def wait_for(self, run: AutoDreamRun) -> None:
         """Say which run is in the way; its sessions are not distilled twice."""

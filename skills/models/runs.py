@@ -21,12 +21,17 @@ class RunTrigger(models.TextChoices):
 
 
 class RunState(models.TextChoices):
-    """Where a run stands; `abandoned` means that its process died and another run took over."""
+    """Where a run stands.
+
+    `interrupted` means that somebody stopped its process, which had no fault; the next run goes on.
+    `abandoned` means that its process died and another run took over.
+    """
 
     QUEUED = "queued", "Queued"
     RUNNING = "running", "Running"
     FINISHED = "finished", "Finished"
     FAILED = "failed", "Failed"
+    INTERRUPTED = "interrupted", "Interrupted"
     ABANDONED = "abandoned", "Abandoned"
 
 

@@ -617,7 +617,7 @@ def test_an_interrupted_run_says_so_and_frees_the_owner(owner, distil_by, evolut
         run(owner, watcher=CtrlC())
 
     interrupted = AutoDreamRun.objects.get()
-    assert (interrupted.state, interrupted.error) == ("failed", "Interrupted.")
+    assert (interrupted.state, interrupted.error) == ("interrupted", "Interrupted.")
     assert evolution == []
     assert run(owner).state == "finished"
 

@@ -131,7 +131,11 @@ def test_a_command_told_to_stop_stores_what_is_on_its_way_and_frees_the_owner(tm
     assert first_line == "Stopping once the sessions on their way are stored; again to stop at once."
     assert last_line == "Interrupted. What was distilled is kept; the same command goes on from there."
     run = AutoDreamRun.objects.get()
-    assert (run.state, run.error, run.counts["sessions"]["distilled"]) == ("failed", "Interrupted.", 2)
+    assert (run.state, run.error, run.counts["sessions"]["distilled"]) == (
+        "interrupted",
+        "Interrupted.",
+        2,
+    )
     with command(owner, "PATIENCE = 0") as second:
         assert second.end()[0] == 0
     assert_learned_once(owner, 4)
@@ -146,7 +150,7 @@ def test_a_second_signal_is_obeyed_at_once(tmp_path):
         process.send(signal.SIGINT)
         time.sleep(1)
         process.send(signal.SIGINT)
-        eventually(AutoDreamRun.objects.filter(state="failed", error="Interrupted.").exists)
+        eventually(AutoDreamRun.objects.filter(state="interrupted", error="Interrupted.").exists)
         (tmp_path / "go").touch()
         assert process.end()[0] == 130
     assert SkillExperience.objects.count() == 0

@@ -150,6 +150,13 @@ class TestByItself:
         AutoDreamRun.objects.filter(pk=failed.pk).update(finished_at=timezone.now() - timedelta(minutes=11))
         assert trigger_if_due(owner=owner) is not None
 
+    def test_at_once_after_a_run_that_was_interrupted(self, owner, settings):
+        settings.MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = 1
+        seal(owner, 1)
+        make_run(owner, state="interrupted", finished_at=timezone.now())
+
+        assert trigger_if_due(owner=owner) is not None
+
     def test_a_threshold_of_nought_is_never(self, owner, settings):
         settings.MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD = 0
         seal(owner, 1)

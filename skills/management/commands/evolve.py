@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -9,12 +11,17 @@ from django.core.management.base import CommandError, CommandParser
 
 from mirix.tenants.commands import OwnerCommand
 from mirix.text import visible_line
-from skills.dream import tally_of, tokens_of
+from skills.asking import Stopped
+from skills.dream import end_early, tally_of, tokens_of
 from skills.evolution.curator import evolve
 from skills.evolution.types import EvolutionReport
-from skills.management.dreaming import model_name
+from skills.management.dreaming import SIGNALLED_STATUS, model_name
+from skills.management.stopping import Stopping
 from skills.models import RunState, RunTrigger, SkillRevision
 from skills.runs import LostRun, OwnerBusy, RunClaim, claim
+
+INTERRUPTED = "Interrupted. What was written is kept; the same command goes on from there."
+STOPPING = "Stopping once the topic on its way is written; again to stop at once."
 
 
 class Command(OwnerCommand):
@@ -39,22 +46,26 @@ class Command(OwnerCommand):
         try:
             parameters = {"only": "evolve"} | ({"model": options["model"]} if options["model"] else {})
             held = claim(owner=owner, trigger=RunTrigger.COMMAND, parameters=parameters)
-            report = self._evolve(held)
+            with Stopping(lambda: self.stderr.write(STOPPING)) as stopping:
+                report = self._evolve(held, stopping.is_asked)
+        except (Stopped, KeyboardInterrupt) as stopped:
+            status = SIGNALLED_STATUS + (stopping.number or signal.SIGINT)
+            raise CommandError(INTERRUPTED, returncode=status) from stopped
         except OwnerBusy as busy:
             raise CommandError(f"{owner} is busy: {busy.run.pk} ({busy.run.trigger}) is going on.") from busy
         except LostRun as lost:
             raise CommandError(f"This run was taken over: {lost} What it had written is kept.") from lost
         self.answer({"run_id": held.run_id} | asdict(report), self._text(report))
 
-    def _evolve(self, held: RunClaim) -> EvolutionReport:
+    def _evolve(self, held: RunClaim, should_stop: Callable[[], bool]) -> EvolutionReport:
         """Do the run and end it, whatever comes of it."""
         try:
             with held.beating():
-                report = evolve(owner=held.owner, claim=held)
+                report = evolve(owner=held.owner, claim=held, should_stop=should_stop)
         except LostRun:
             raise
         except BaseException as error:
-            held.end(RunState.FAILED, error=f"{type(error).__name__}: {error}")
+            end_early(held, error)
             raise
         notes = [asdict(refusal) for refusal in report.refused]
         held.end(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -29,6 +31,15 @@ def halt(**_):
     print("answered", flush=True)
     time.sleep(60)
 dialogue.count_tokens = halt
+"""
+CALL = """
+import sys
+from django.core.management import CommandError, call_command
+try:
+    call_command("evolve", **{!r})
+except CommandError as error:
+    sys.stderr.write(str(error))
+    sys.exit(error.returncode)
 """
 
 
@@ -75,8 +86,7 @@ def fill(owner: Owner) -> None:
 
 def evolve(owner: Owner, model: ChatServer, before: str = "") -> Process:
     names = {"organization": owner.organization.name, "user": owner.end_user.user_id}
-    call = f"from django.core.management import call_command\ncall_command('evolve', **{names!r})"
-    return Process(before + call, **(model.environment | {"MIRIX_LLM_API_KEY": ""}))
+    return Process(before + CALL.format(names), **(model.environment | {"MIRIX_LLM_API_KEY": ""}))
 
 
 def look_dead() -> None:
@@ -131,3 +141,31 @@ def test_a_run_that_is_killed_again_and_again_writes_everything_once(model):
     assert_written_once(owner)
     asked = Counter(map(tool_of, model.requests))
     assert (asked - Counter(TOOLS)).total() <= kills  # what was on its way when the process died
+
+
+def test_one_that_is_told_to_stop_writes_the_answer_on_its_way_and_the_next_goes_on(model):
+    owner, stop = make_owner(), threading.Event()
+    fill(owner)
+
+    def answer_slowly(request: ChatRequest) -> ChatAnswer:
+        stop.wait(10)
+        return write(request)
+
+    model.answer = answer_slowly
+    with evolve(owner, model) as process:
+        eventually(lambda: model.calls == 1)
+        process.send(signal.SIGTERM)
+        time.sleep(0.5)
+        stop.set()
+        status, _, errors = process.end()
+
+    assert status == 128 + signal.SIGTERM
+    assert errors.splitlines()[-1] == (
+        "Interrupted. What was written is kept; the same command goes on from there."
+    )
+    run = AutoDreamRun.objects.get()
+    assert (run.state, run.error, len(run.counts["proposals"])) == ("interrupted", "Interrupted.", 1)
+    with evolve(owner, model) as process:
+        assert process.end()[0] == 0
+    assert_written_once(owner)
+    assert Counter(map(tool_of, model.requests)) == Counter(TOOLS)
