@@ -14,7 +14,7 @@ from conversations.intake import reason_of
 from conversations.models import IntakeRecord, IntakeState
 from conversations.selectors import find_intake, intake_of
 from mirix.api.authentication import principal_of
-from mirix.api.filters import UserIdFilter
+from mirix.api.filters import MomentFilter, UserIdFilter
 from mirix.api.views import ReadOnlyModelViewSet
 
 
@@ -61,8 +61,8 @@ class IntakeFilter(filters.FilterSet):
     state = filters.MultipleChoiceFilter(choices=IntakeState.choices)
     session_id = filters.CharFilter()
     client_id = filters.CharFilter(field_name="client")
-    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = IntakeRecord

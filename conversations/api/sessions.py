@@ -19,7 +19,7 @@ from conversations.operating import retry_session
 from conversations.sealing import close_session
 from conversations.selectors import find_session, sessions_of, turns_of
 from mirix.api.authentication import principal_of
-from mirix.api.filters import TrueOrFalseFilter, UserIdFilter
+from mirix.api.filters import MomentFilter, TrueOrFalseFilter, UserIdFilter
 from mirix.api.pagination import StrictCursorPagination
 from mirix.api.views import APIView, ListAPIView, ReadOnlyModelViewSet
 from mirix.tenants.audit import Actor
@@ -96,8 +96,8 @@ class SessionFilter(filters.FilterSet):
     user_id = UserIdFilter()
     state = filters.MultipleChoiceFilter(choices=SessionState.choices)
     tag = filters.ChoiceFilter(choices=SessionTag.choices)
-    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = Session

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
+from django_filters.fields import IsoDateTimeField
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -16,6 +18,7 @@ from mirix.text import clean_text
 
 MAX_NAME_SHOWN = 64
 PAGING = frozenset({"limit", "cursor"})
+FIRST_MOMENT, LAST_MOMENT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -74,3 +77,18 @@ class TrueOrFalseFilter(filters.BooleanFilter):
 
     def __init__(self) -> None:
         super().__init__(widget=forms.TextInput)
+
+
+class _MomentField(IsoDateTimeField):
+    def to_python(self, value: str | None) -> datetime | None:
+        moment = super().to_python(value)
+        try:
+            return moment and moment.astimezone(UTC)
+        except OverflowError:  # beyond the first or the last year, where nothing lies
+            return FIRST_MOMENT if moment.year == 1 else LAST_MOMENT
+
+
+class MomentFilter(filters.IsoDateTimeFilter):
+    """An ISO 8601 date and time, compared in UTC: PostgreSQL knows no offset of 16 hours and more."""
+
+    field_class = _MomentField

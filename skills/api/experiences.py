@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from conversations.api.fields import StrictBody
 from mirix.api.authentication import principal_of
-from mirix.api.filters import TrueOrFalseFilter, UserIdFilter
+from mirix.api.filters import MomentFilter, TrueOrFalseFilter, UserIdFilter
 from mirix.api.permissions import MayRelease
 from mirix.api.views import APIView, ReadOnlyModelViewSet
 from mirix.tenants.audit import Actor
@@ -115,8 +115,8 @@ class ExperienceFilter(filters.FilterSet):
     status = filters.ChoiceFilter(choices=ExperienceStatus.choices)
     verified = TrueOrFalseFilter()
     quarantined = TrueOrFalseFilter()
-    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = SkillExperience

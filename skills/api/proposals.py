@@ -7,7 +7,7 @@ from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, extend_schema_view
 
 from mirix.api.authentication import principal_of
-from mirix.api.filters import UserIdFilter
+from mirix.api.filters import MomentFilter, UserIdFilter
 from mirix.api.views import ReadOnlyModelViewSet
 from skills.api.revisions import ProposalDetailSerializer, ProposalSerializer
 from skills.models import AuthorKind, RevisionAction, SkillRevision
@@ -24,8 +24,8 @@ class ProposalFilter(filters.FilterSet):
     name = filters.CharFilter()
     action = filters.ChoiceFilter(choices=RevisionAction.choices)
     author_kind = filters.ChoiceFilter(choices=AuthorKind.choices)
-    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = SkillRevision

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 
 from mirix.api.authentication import principal_of
-from mirix.api.filters import UserIdFilter
+from mirix.api.filters import MomentFilter, UserIdFilter
 from mirix.api.views import ReadOnlyModelViewSet
 from skills.models import AutoDreamRun, DistillationAttempt, ProposerCall, RunState, RunTrigger
 from skills.progress import Progress, progress_of
@@ -151,8 +151,8 @@ class RunFilter(filters.FilterSet):
     user_id = UserIdFilter()
     state = filters.ChoiceFilter(choices=RunState.choices)
     trigger = filters.ChoiceFilter(choices=RunTrigger.choices)
-    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = AutoDreamRun

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 
 from mirix.api.authentication import principal_of
-from mirix.api.filters import UserIdFilter
+from mirix.api.filters import MomentFilter, UserIdFilter
 from mirix.api.views import ListAPIView, ReadOnlyModelViewSet
 from skills.api.revisions import RevisionSerializer
 from skills.models import (
@@ -57,8 +57,8 @@ class SkillFilter(filters.FilterSet):
     name = filters.CharFilter()
     entry_type = filters.ChoiceFilter(choices=EntryType.choices)
     status = filters.ChoiceFilter(choices=SkillStatus.choices)
-    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = Skill
@@ -95,8 +95,8 @@ class RevisionFilter(filters.FilterSet):
     action = filters.ChoiceFilter(choices=RevisionAction.choices)
     author_kind = filters.ChoiceFilter(choices=AuthorKind.choices)
     version = filters.CharFilter()
-    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = SkillRevision
