@@ -298,7 +298,7 @@ REST_FRAMEWORK = {
     "DEFAULT_FILTER_BACKENDS": ["mirix.api.filters.StrictFilterBackend"],
     "DEFAULT_PAGINATION_CLASS": "mirix.api.pagination.RecentFirstPagination",
     "DEFAULT_METADATA_CLASS": None,  # the schema describes the routes, not OPTIONS
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "mirix.api.schema.DescribedErrors",
     "EXCEPTION_HANDLER": "mirix.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }

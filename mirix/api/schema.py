@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 
 from mirix.api.authentication import CallerAuthentication
 from mirix.api.permissions import MayReview
@@ -44,3 +48,63 @@ class CallerScheme(OpenApiAuthenticationExtension):
                 "its network (`MIRIX_TRUST_CLIENT_ID_HEADER`).",
             },
         ]
+
+
+ERRORS = {
+    "Error": {
+        "type": "object",
+        "description": "Why not, in words.",
+        "properties": {"detail": {"type": "string"}},
+        "required": ["detail"],
+    },
+    "Invalid": {
+        "type": "object",
+        "description": "What is wrong: a list of messages per field, nested as the request is; `detail` "
+        "where no field is to blame.",
+        "additionalProperties": {},
+        "minProperties": 1,
+    },
+}
+
+
+class DescribedErrors(AutoSchema):
+    """Adds to each operation the refusals that its kind may end with, and the shape of every refusal."""
+
+    def get_operation(
+        self, path: str, path_regex: str, path_prefix: str, method: str, registry: ComponentRegistry
+    ) -> Any:
+        """Return the operation object with all its responses."""
+        operation = super().get_operation(path, path_regex, path_prefix, method, registry)
+        if operation is None:
+            return None
+        responses = operation["responses"]
+        for status, description in self._refusals(operation):
+            responses.setdefault(status, {"description": description})
+        for status, response in responses.items():
+            if status >= "400" and "content" not in response:
+                shape = self._component("Invalid" if status == "400" else "Error")
+                response["content"] = {"application/json": {"schema": shape}}
+        operation["responses"] = dict(sorted(responses.items()))
+        return operation
+
+    def _refusals(self, operation: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        yield "400", "Invalid, naming the field."
+        if operation.get("security"):
+            yield "401", "No valid credential."
+            yield "403", "The credential does not permit this; the answer names what would."
+        if "{" in self.path:
+            yield "404", "No such row, or it is somebody else's."
+        if "requestBody" in operation:
+            yield "408", "The body did not come in time."
+            yield "413", "The body is too large."
+            yield "415", "The body is not JSON."
+        if self.view.get_throttles():
+            yield "429", "Too many requests; see Retry-After."
+        yield "503", "The database is not available; see Retry-After."
+
+    def _component(self, name: str) -> dict[str, str]:
+        component = ResolvedComponent(
+            name=name, type=ResolvedComponent.SCHEMA, object=name, schema=ERRORS[name]
+        )
+        self.registry.register_on_missing(component)
+        return component.ref
