@@ -88,6 +88,28 @@ def test_a_worker_goes_on(state: State, model: ChatServer):
     assert state.ask(RUNS) == "finished 1"
 
 
+def test_a_worker_that_cannot_go_on_ends_as_what_has_failed(state: State):
+    """An outage was longer than its connections wait, and it heard of that when the database was back."""
+    code = """
+import asyncio
+from django.core.management import execute_from_command_line
+from procrastinate import worker
+from procrastinate.exceptions import ConnectorException
+async def fail(self):
+    await asyncio.sleep(0.5)
+    raise ConnectorException("couldn't get a connection after 30.00 sec")
+worker.Worker._update_heartbeat = fail
+execute_from_command_line(["manage.py", "worker"])
+"""
+    done = state.run("-c", code)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "The worker could not go on, and stopped."
+
+
+def test_a_worker_that_is_to_stop_when_all_is_done_has_not_failed(state: State):
+    assert state.manage("worker", "--one-shot").returncode == 0
+
+
 def test_an_answer_that_proposes_is_not_lost(state: State, model: ChatServer):
     """It comes when the server is gone."""
     lesson = told(1, "cancel my order", signal="user_critique")
