@@ -20,7 +20,7 @@ from skills.evolution.budget import edit_budget
 from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.dialogue import converse
 from skills.evolution.gates import refusals, support_refusals
-from skills.evolution.lapsing import Claim, lapse_outdated
+from skills.evolution.lapsing import Claim, settle_outdated
 from skills.evolution.library import Library, experience_view, key_of
 from skills.evolution.llm import LlmProposer, get_proposer
 from skills.evolution.meaning import Meaning
@@ -81,7 +81,7 @@ def evolve(
     if proposer is None:
         run = AutoDreamRun.objects.get(pk=claim.run_id)
         proposer = get_proposer(run.parameters.get("model", ""), limits())
-    lapsed = lapse_outdated(owner=owner, claim=claim)
+    lapsed = settle_outdated(owner=owner, claim=claim)
     report = _Evolution(owner, claim, proposer, should_stop).run()
     return replace(report, refused=[*lapsed, *report.refused])
 

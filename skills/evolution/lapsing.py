@@ -1,4 +1,4 @@
-"""Proposals that no longer apply: closed before a run, so that it proposes on the texts of today."""
+"""Proposals made against a text that is gone: brought onto that of today before a run, else closed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from django.db import transaction
 
 from mirix.tenants.owners import Owner
 from skills.evolution.types import Refusal
-from skills.models import AuthorKind, AutoDreamRun
-from skills.review.publishing import lapse
+from skills.models import AuthorKind, AutoDreamRun, SkillRevision
+from skills.review.errors import ReviewError
+from skills.review.publishing import bring_up_to_date, lapse
 from skills.selectors.proposals import outdated_proposals
 
 
@@ -26,18 +27,32 @@ class Claim(Protocol):
         ...
 
 
-def lapse_outdated(*, owner: Owner, claim: Claim) -> list[Refusal]:
-    """Close what could not be approved as it is, give its experiences back, and return a note on each.
+def settle_outdated(*, owner: Owner, claim: Claim) -> list[Refusal]:
+    """Bring each change that still fits onto what its skill says by now; return a note on each.
 
-    Nobody's own words are dropped: what a person wrote or edited waits for a person.
+    What does not fit is closed, and its experiences are pending again, so that the run proposes anew.
+    Nobody's own words are moved or dropped: what a person wrote or edited waits for a person.
     """
     notes = []
     for revision in outdated_proposals(owner=owner).exclude(author_kind=AuthorKind.HUMAN):
         with transaction.atomic():
             claim.hold()
-            given_back = lapse(revision=revision)
-        if given_back is not None:
-            lessons = "1 experience is" if given_back == 1 else f"{given_back} experiences are"
-            reason = f"{revision.pk} lapsed: its skill says something else by now. {lessons} pending again."
+            reason = _settled(revision)
+        if reason:
             notes.append(Refusal(reason=reason, name=revision.name))
     return notes
+
+
+def _settled(revision: SkillRevision) -> str:
+    """Return what became of an outdated proposal; nothing where somebody else decided it meanwhile."""
+    try:
+        anew = bring_up_to_date(revision=revision)
+    except ReviewError:  # it fits, and may not be proposed so
+        anew = None
+    if anew is not None:
+        return f"{revision.pk} was brought onto what its skill says by now, as {anew.pk}."
+    given_back = lapse(revision=revision)
+    if given_back is None:
+        return ""
+    lessons = "1 experience is" if given_back == 1 else f"{given_back} experiences are"
+    return f"{revision.pk} lapsed: its skill says something else by now. {lessons} pending again."

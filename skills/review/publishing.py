@@ -118,6 +118,21 @@ def reject(
 
 
 @transaction.atomic
+def bring_up_to_date(*, revision: SkillRevision) -> SkillRevision | None:
+    """Propose a waiting change anew, to what its skill says by now; return that proposal.
+
+    None, and nothing is written, where it still applies as it is, was decided, or does not fit any more.
+    Raises what `propose` raises.
+    """
+    skill, locked = _lock(revision)
+    is_stale = locked.state == RevisionState.PROPOSED and has_moved(skill=skill, base=locked.base)
+    content = on_today(skill=skill, revision=locked) if is_stale else None
+    if content is None or _is_source_gone(locked):
+        return None
+    return _proposed_anew(locked, skill, content)
+
+
+@transaction.atomic
 def lapse(*, revision: SkillRevision) -> int | None:
     """Close a proposal whose skill says something else by now than the text it was made against.
 
@@ -191,23 +206,28 @@ def _on_the_base_of_today(revision: SkillRevision, skill: Skill | None, kind: st
     """Propose a change anew, to what its skill says today; what the change rests on stays with it."""
     content = on_today(skill=skill, revision=revision)
     if content is not None and kind == AuthorKind.HUMAN:
-        return propose(
-            owner=Owner(organization=revision.organization, end_user=revision.end_user),
-            content=content,
-            skill=skill,
-            target_revision=revision,
-            action=revision.action,
-            author_kind=revision.author_kind,
-            experiences=[],
-            rationale=revision.rationale,
-            run=revision.run,
-            author=revision.author,
-            source=revision.source,
-            on_new_base=True,
-        )
+        return _proposed_anew(revision, skill, content)
     base = f"version {revision.base.version}" if revision.base else "no published version"
     now = f"is at {skill.version}" if skill else "does not exist"
     raise BaseConflict(f"{revision.pk} was made against {base} of “{revision.name}”, which {now} by now.")
+
+
+def _proposed_anew(revision: SkillRevision, skill: Skill | None, content: Content) -> SkillRevision:
+    """Put `content`, which is the change on a later base, in a proposal's place; all else stays as it was."""
+    return propose(
+        owner=Owner(organization=revision.organization, end_user=revision.end_user),
+        content=content,
+        skill=skill,
+        target_revision=revision,
+        action=revision.action,
+        author_kind=revision.author_kind,
+        experiences=[],
+        rationale=revision.rationale,
+        run=revision.run,
+        author=revision.author,
+        source=revision.source,
+        on_new_base=True,
+    )
 
 
 def _published_on_a_later_base(revision: SkillRevision) -> SkillRevision | None:

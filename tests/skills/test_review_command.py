@@ -236,3 +236,82 @@ def test_the_proposal_may_stand_before_the_options_or_behind_them(owner, place):
 def test_list_takes_no_proposal(owner):
     with pytest.raises(CommandError, match="`review list` takes no proposal"):
         review(owner, "list", "rev-1")
+
+
+class TestMany:
+    def test_each_is_decided_for_itself_and_says_what_came_of_it(self, owner, stranger):
+        pay, ship = (make_proposal(owner, make_content(name=name)) for name in ("pay", "ship"))
+        gone = make_proposal(owner, make_content(name="gone"), state="rejected")
+        gone.decided_at = gone.created_at
+        gone.save()
+        foreign = make_proposal(stranger)
+        out = io.StringIO()
+
+        with pytest.raises(CommandError, match=r"^2 of 4 refused$"):
+            call_command(
+                "review", "approve", pay.pk, gone.pk, foreign.pk, ship.pk, pay.pk,
+                organization=owner.organization.name, stdout=out,
+            )  # fmt: skip
+
+        ids = dict(Skill.objects.values_list("name", "pk"))
+        lines = out.getvalue().splitlines()
+        assert lines[0] == f"Published pay 0.1.0 ({ids['pay']})."
+        assert lines[1].startswith(f"{gone.pk}: {gone.pk} was rejected on ")
+        assert lines[2].startswith(f"{foreign.pk}: unknown proposal '{foreign.pk}' in organization")
+        assert lines[3:] == [f"Published ship 0.1.0 ({ids['ship']})."]
+        foreign.refresh_from_db()
+        assert foreign.state == "proposed"
+
+    def test_as_json_a_row_for_each(self, owner):
+        pay, ship = (make_proposal(owner, make_content(name=name)) for name in ("pay", "ship"))
+        out = io.StringIO()
+
+        with pytest.raises(CommandError):
+            call_command(
+                "review", "reject", pay.pk, "rev-none", ship.pk, "--reason", "Vague.", "--json",
+                "--organization", owner.organization.name, stdout=out,
+            )  # fmt: skip
+
+        assert json.loads(out.getvalue()) == [
+            {"id": pay.pk, "state": "rejected", "name": "pay"},
+            {
+                "id": "rev-none",
+                "error": f"unknown proposal 'rev-none' in organization '{owner.organization.name}'",
+            },
+            {"id": ship.pk, "state": "rejected", "name": "ship"},
+        ]
+
+    def test_all_are_in_the_members_name_and_for_one_reason(self, owner):
+        rita = make_member(owner.organization, role="reviewer", username="rita")
+        proposals = [make_proposal(owner) for _ in range(3)]
+
+        review(owner, "approve", *(proposal.pk for proposal in proposals), by="rita", reason="Right.")
+
+        decided = ReviewDecision.objects.values_list("revision", "decided_by", "reason")
+        assert set(decided) == {(proposal.pk, rita.pk, "Right.") for proposal in proposals}
+
+    def test_without_a_reason_none_is_rejected(self, owner):
+        proposals = [make_proposal(owner) for _ in range(2)]
+
+        with pytest.raises(CommandError, match="2 of 2 refused"):
+            review(owner, "reject", *(proposal.pk for proposal in proposals))
+
+        assert not ReviewDecision.objects.exists()
+
+    def test_one_is_shown_at_a_time(self, owner):
+        with pytest.raises(CommandError, match="`review show` shows one proposal"):
+            review(owner, "show", "rev-1", "rev-2")
+
+
+def test_what_lapses_is_not_called_rejected(owner):
+    skill = make_skill(owner, make_content(name="pay", instructions="1. Ask."))
+    late = make_proposal(owner, replace(Content.of(skill), instructions="1. Ask for the card."), skill)
+    guess = replace(Content.of(skill), instructions="1. Guess.")
+    theirs = make_proposal(owner, guess, skill, state="superseded")
+    theirs.state, theirs.version = "published", "0.1.1"
+    theirs.save()
+    Skill.objects.update(current_revision=theirs, instructions=guess.instructions, version="0.1.1")
+
+    said = review(owner, "reject", late.pk, reason="It moved on.")
+
+    assert said == f"pay ({late.pk}) lapsed: its skill says something else by now.\n"

@@ -600,6 +600,56 @@ def test_a_proposal_of_a_text_that_is_gone_is_made_anew_on_that_of_today(owner, 
     assert evolve(owner=owner, claim=held).refused == []
 
 
+def test_a_run_brings_what_still_fits_onto_the_text_of_today_and_goes_on_from_there(owner, held):
+    """A lesson that comes meanwhile amends it; one approval publishes all of it on what the skill says."""
+    text = make_content(name="pay-order", instructions="1. Ask.\n2. Pay.\n3. Send.\n")
+    first = make_skill(owner, text)
+    earlier = first.current_revision
+    edit_skill(
+        skill=first, base=earlier, content=replace(text, instructions="1. Guess.\n2. Pay.\n3. Send.\n"),
+        author=None, may_decide=True,
+    )  # fmt: skip
+    lesson = refused_call(owner)
+    (stale,) = evolve(owner=owner, claim=held).proposed
+    back = rollback(skill=Skill.objects.get(), to=earlier, reason="Never guess.")
+    later = refused_call(owner, error="card has expired")
+
+    report = evolve(owner=owner, claim=held)
+
+    (anew,) = report.proposed
+    revision = SkillRevision.objects.get(pk=anew)
+    moved = SkillRevision.objects.get(pk=revision.supersedes_id)
+    assert (moved.supersedes_id, moved.base, moved.state) == (stale, back, RevisionState.SUPERSEDED)
+    assert (revision.base, set(revision.experiences.all())) == (back, {lesson, later})
+    assert [refusal.reason for refusal in report.refused] == [
+        f"{stale} was brought onto what its skill says by now, as {moved.pk}."
+    ]
+    assert approve(revision=revision).instructions.startswith("1. Ask.\n2. Pay.\n3. Send.\n")
+    assert Skill.objects.get().instructions == revision.instructions
+
+
+def test_where_the_change_that_fits_may_not_be_proposed_it_lapses(owner, held):
+    skill = make_skill(owner, make_content(name="pay-order", instructions="1. Ask.\n2. Pay.\n"))
+    earlier = skill.current_revision
+    renamed = replace(Content.of(skill), name="pay-an-order")
+    edit_skill(
+        skill=skill, base=earlier, author=None, may_decide=True,
+        content=replace(Content.of(skill), instructions="1. Guess.\n2. Pay.\n"),
+    )  # fmt: skip
+    skill.refresh_from_db()
+    waiting = make_proposal(owner, renamed, skill=skill)
+    rollback(skill=skill, to=earlier, reason="It was right.")
+    make_skill(owner, make_content(name="pay-an-order"))
+
+    report = evolve(owner=owner, claim=held)
+
+    waiting.refresh_from_db()
+    assert waiting.state == RevisionState.SUPERSEDED
+    assert [refusal.reason for refusal in report.refused] == [
+        f"{waiting.pk} lapsed: its skill says something else by now. 0 experiences are pending again."
+    ]
+
+
 def test_a_lapsed_proposal_keeps_what_a_version_rests_on(owner, held):
     """Only what supports nothing else is given back; a proposal that still applies is left alone."""
     skill = make_skill(owner, make_content(name="pay-order"))

@@ -27,7 +27,7 @@ from skills.models import (
 )
 from skills.review.editing import edit_skill
 from skills.review.history import archive, rollback
-from skills.review.publishing import reject
+from skills.review.publishing import approve, reject
 from skills.runs import claim
 from skills.search.service import search
 from skills.spending import under_way
@@ -596,9 +596,10 @@ def test_lessons_of_a_proposal_that_lapsed_are_asked_about_again(owner, held, as
     ask(answer(operation("none", first)))
     evolve(owner=owner, claim=held)
     second = lesson(owner)
-    ask(answer(edit(skill, first, second, changes=[("2. Call", "2. Ask, then call")])))
+    ask(answer(edit(skill, first, second, changes=[("4. Say thanks", "4. Say many thanks")])))
     (stale,) = evolve(owner=owner, claim=held).proposed
     rollback(skill=Skill.objects.get(), to=earlier, reason="It was right.")
+    ask(answer(edit(skill, first, second, changes=[("2. Call", "2. Ask, then call")])))
 
     report = evolve(owner=owner, claim=held)
 
@@ -606,6 +607,31 @@ def test_lessons_of_a_proposal_that_lapsed_are_asked_about_again(owner, held, as
     revision = SkillRevision.objects.get(pk=report.proposed[0])
     assert revision.instructions == PAGE.replace("2. Call", "2. Ask, then call")
     assert SkillRevision.objects.get(pk=stale).state == RevisionState.SUPERSEDED
+
+
+def test_a_change_that_still_fits_is_asked_about_no_more(owner, held, ask, chat_server):
+    """It is brought onto what the skill says by now, under the name of the model that wrote it."""
+    skill, first = cancel_order(owner), lesson(owner)
+    earlier = skill.current_revision
+    longer = replace(Content.of(skill), instructions=f"{PAGE}4. Say thanks.\n")
+    edit_skill(skill=skill, base=earlier, content=longer, author=None, may_decide=True)
+    ask(answer(edit(skill, first, changes=[("2. Call", "2. Ask, then call")])))
+    (stale,) = evolve(owner=owner, claim=held).proposed
+    calls = chat_server.calls
+    back = rollback(skill=Skill.objects.get(), to=earlier, reason="It was right.")
+
+    report = evolve(owner=owner, claim=held)
+
+    revision = SkillRevision.objects.get(state=RevisionState.PROPOSED)
+    assert (revision.supersedes_id, revision.base, revision.author_kind) == (stale, back, "llm")
+    assert revision.instructions == PAGE.replace("2. Call", "2. Ask, then call")
+    assert set(revision.experiences.all()) == {first}
+    first.refresh_from_db()
+    assert (first.status, chat_server.calls) == ("consumed", calls)
+    assert [refusal.reason for refusal in report.refused] == [
+        f"{stale} was brought onto what its skill says by now, as {revision.pk}."
+    ]
+    assert approve(revision=revision).version == "0.1.3"
 
 
 def test_what_was_left_before_does_not_hold_up_what_is_new(owner, held, ask, chat_server):
