@@ -204,7 +204,7 @@ def _seal_older(owner: Owner, session: Session | None, record: IntakeRecord) -> 
         with transaction.atomic():
             seal_sessions(owner=owner)
     except DatabaseError:
-        logger.exception("sealing the older sessions of %s failed", owner)
+        logger.exception("sealing the older sessions of %s failed", owner.end_user.pk)
 
 
 def _is_first_of(session: Session | None, record: IntakeRecord) -> bool:

@@ -106,4 +106,4 @@ def tell(owner: Owner, *, carefully: bool = True) -> None:
             with transaction.atomic():
                 callback(owner)
         except Exception:
-            logger.exception("what follows the sealing of sessions of %s failed", owner)
+            logger.exception("what follows the sealing of sessions of %s failed", owner.end_user.pk)

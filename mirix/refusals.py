@@ -9,7 +9,8 @@ from gunicorn import util
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from mirix.logs import LineFormatter
+from mirix.environment import choice
+from mirix.logs import FORMATTERS
 
 
 class Log(Logger):
@@ -18,8 +19,9 @@ class Log(Logger):
     def setup(self, cfg: Config) -> None:
         """Take our lines."""
         super().setup(cfg)
+        formatter = FORMATTERS[choice("MIRIX_LOG_FORMAT", "text", FORMATTERS)]
         for handler in self.error_log.handlers:
-            handler.setFormatter(LineFormatter(self.error_fmt, self.datefmt))
+            handler.setFormatter(formatter(self.error_fmt, self.datefmt))
 
 
 def answer_in_json() -> None:

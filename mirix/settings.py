@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from mirix import environment as env
 from mirix.caches import caches
 from mirix.environment import PREPARE_THRESHOLD
+from mirix.logs import FORMATTERS, LINE
 from mirix.secret import load_or_create_secret
 from mirix.unfold import UNFOLD as UNFOLD
 
@@ -57,7 +58,8 @@ INSTALLED_APPS = [
     "skills",
 ]
 MIDDLEWARE = [
-    "mirix.metrics.CountingMiddleware",  # first: it counts what the others answer too
+    "mirix.request_log.RequestLogMiddleware",  # first: what the others log belongs to the request
+    "mirix.metrics.CountingMiddleware",  # it counts what the others answer too
     "django.middleware.security.SecurityMiddleware",
     "mirix.headers.HeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -327,15 +329,12 @@ DEFAULT_EXCEPTION_REPORTER = "mirix.reports.SecretReporter"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "mirix.reports.SecretFilter"
 
 _LOG_LEVEL = env.choice("MIRIX_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
+MIRIX_LOG_FORMAT = env.choice("MIRIX_LOG_FORMAT", "text", FORMATTERS)
+MIRIX_LOG_REQUESTS = env.switch("MIRIX_LOG_REQUESTS", default=MIRIX_LOG_FORMAT == "json")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "line": {
-            "()": "mirix.logs.LineFormatter",
-            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
-        }
-    },
+    "formatters": {"line": {"()": FORMATTERS[MIRIX_LOG_FORMAT], "format": LINE}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": _LOG_LEVEL},
     "loggers": {name: {"level": "WARNING"} for name in ("procrastinate", "httpx2")},

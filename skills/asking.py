@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 
 from django.conf import settings
 
@@ -144,7 +145,7 @@ class Asking:
             if reading is None:
                 slots.give_back()
         if reading is not None:
-            future = pool.submit(ask, self._distiller, reading)
+            future = pool.submit(copy_context().run, ask, self._distiller, reading)
             future.add_done_callback(slots.give_back)
             self._in_flight[future] = reading
         return True

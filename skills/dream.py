@@ -22,6 +22,8 @@ from conversations.pruning import DISTILLED_TURNS
 from conversations.retention import prune
 from conversations.sealing import seal_sessions
 from conversations.selectors import distillable, distillable_sessions, sealable
+from mirix.faults import words_of
+from mirix.logs import about
 from mirix.tenants.owners import Owner
 from skills.asking import Stopped
 from skills.distillation import get_distiller
@@ -111,7 +113,7 @@ def dream(
     `failed`, with the reason, or as `interrupted`, and is raised again.
     """
     watcher = watcher or Watcher()
-    with claim.beating() as heartbeat:
+    with about(run_id=claim.run_id), claim.beating() as heartbeat:
         try:
             _distil_sealed(claim, watcher, heartbeat, should_stop)
             refused: list[dict[str, Any]] = []
@@ -142,7 +144,7 @@ def _prune(owner: Owner, should_stop: Callable[[], bool]) -> None:
     try:
         prune(organization=owner.organization, owner=owner, kinds=[DISTILLED_TURNS], should_stop=should_stop)
     except DatabaseError:
-        logger.exception("pruning after a run of %s failed", owner)
+        logger.exception("pruning after a run of %s failed", owner.end_user.pk)
 
 
 def tally_of(*, owner: Owner, run_id: str) -> dict[str, Any]:
@@ -224,7 +226,7 @@ def end_early(claim: RunClaim, error: BaseException) -> None:
         "%s %s: %s",
         claim.run_id,
         state,
-        reason,
+        words_of(error) if is_failure else reason,
         exc_info=error if is_fault else None,
     )
     try:
@@ -235,4 +237,4 @@ def end_early(claim: RunClaim, error: BaseException) -> None:
             tokens=tokens_of(claim.run_id),
         )
     except (DatabaseError, LostRun) as second:
-        logger.error("%s counts as dead once its heartbeat is old: %s", claim.run_id, second)  # noqa: TRY400
+        logger.error("%s counts as dead once its heartbeat is old: %s", claim.run_id, words_of(second))  # noqa: TRY400

@@ -61,5 +61,5 @@ class Heartbeat:
         try:
             return self._beat()
         except (DatabaseError, InterfaceError) as error:
-            logger.warning("The %s failed: %s", self._name, error)
+            logger.warning("The %s failed: %s", self._name, str(error).partition("\n")[0])
             return True

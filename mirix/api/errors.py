@@ -22,6 +22,8 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 
 from mirix.api.parsers import TooLarge
+from mirix.faults import words_of
+from mirix.logs import route_of
 
 logger = logging.getLogger(__name__)
 NOT_FOUND = {"detail": "Not found."}
@@ -76,11 +78,11 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         case SuspiciousOperation():
             error = exceptions.ParseError(BAD_REQUEST["detail"])
         case OperationalError() | InterfaceError():
-            logger.warning("database unavailable: %s", error)
+            logger.warning("database unavailable: %s", words_of(error))
             error = Unavailable()
     response = drf_exception_handler(error, context)
     if response is None:
-        logger.error("unhandled error in %s", getattr(request, "path", "?"), exc_info=error)
+        logger.error("unhandled error in %s", route_of(request), exc_info=error)
         return Response(dict(INTERNAL), status=500)
     if response.status_code == status.HTTP_404_NOT_FOUND:
         response.data = dict(NOT_FOUND)  # the same bytes whether a row is missing or somebody else's

@@ -43,7 +43,11 @@ INITDB_OPTIONS = (
     *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
 )
 # Trust means that whoever reaches the socket is the superuser: its folder and mode are the lock.
-SERVER_OPTIONS = ("-p", str(PORT), "-c", "listen_addresses=", "-c", "unix_socket_permissions=0700")
+SERVER_OPTIONS = (
+    *("-p", str(PORT), "-c", "listen_addresses=", "-c", "unix_socket_permissions=0700"),
+    # A statement that fails is told to who asked; in the log it would be there with what people wrote.
+    *("-c", "log_min_messages=log", "-c", "log_min_error_statement=panic", "-c", "log_error_verbosity=terse"),
+)
 NOBODY = b"2147483647"  # no system gives out such a pid
 PATIENCE_SECONDS = 60.0
 PAUSE_SECONDS = 0.02

@@ -19,6 +19,16 @@ from tests.mirix.states import ASK, LIGHT, SOAK, State, end, kill, opened, wait_
 pytestmark = pytest.mark.processes
 
 
+class TestLog:
+    def test_holds_no_statement_and_no_row_of_what_failed(self, state: State):
+        state.hold()
+        done = state.run("-c", LIGHT + "\nask(\"SELECT 'the words of a user'::integer\")")
+        assert "InvalidTextRepresentation" in done.stderr
+        log = (state.var_dir / "postgres.log").read_text()
+        assert "database system is ready" in log
+        assert "the words of a user" not in log
+
+
 class TestFirstConnection:
     def test_of_many_threads_at_once_starts_one_server(self, new_state: State):
         with ThreadPoolExecutor(16) as pool:
