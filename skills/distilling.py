@@ -70,7 +70,9 @@ class Distilling:
         reading = self._claim.lasting(lambda: read(self._claim.owner, session_pk))
         if reading is None:
             return None
-        tokens = self._distiller.estimate(characters=reading.characters)
+        tokens = self._distiller.estimate(
+            characters=reading.characters, octets=reading.octets, turns=len(reading.turns)
+        )
         refusal = self._claim.lasting(lambda: self._spending.refusal(session_pk, tokens))
         if refusal is None:
             if not self._distiller.asks_model:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, OperationalError
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Func, IntegerField, Q, Sum
 from django.db.models.functions import Length
 from django.utils import timezone
 
@@ -88,14 +88,23 @@ def plan(*, owner: Owner, last_n_sessions: int = 0, model: str = "") -> Plan:
     ids = list(sessions.order_by("first_turn_at", "pk").values_list("pk", flat=True)[:limit])
     turns = ConversationMessage.objects.for_owner(owner).filter(session__in=ids)
     sizes = list(
-        turns.order_by().values("session").annotate(turns=Count("pk"), characters=Sum(Length("content")))
+        turns.order_by()
+        .values("session")
+        .annotate(
+            turns=Count("pk"),
+            characters=Sum(Length("content")),
+            octets=Sum(Func("content", function="octet_length", output_field=IntegerField())),
+        )
     )
     distiller = get_distiller(model)
     return Plan(
         sessions=len(ids),
         turns=sum(size["turns"] for size in sizes),
         characters=sum(size["characters"] for size in sizes),
-        tokens=sum(distiller.estimate(characters=size["characters"]) for size in sizes),
+        tokens=sum(
+            distiller.estimate(characters=size["characters"], octets=size["octets"], turns=size["turns"])
+            for size in sizes
+        ),
     )
 
 

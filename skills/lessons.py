@@ -61,6 +61,11 @@ class Reading:
         """How much was said in them."""
         return sum(len(turn.content) for turn in self.turns)
 
+    @property
+    def octets(self) -> int:
+        """How much that is in UTF-8."""
+        return sum(len(turn.content.encode()) for turn in self.turns)
+
     def client_of(self, seq: int | None) -> str:
         """Return the client of a turn; a lesson without a turn counts as the last turn's client's."""
         last = self.clients[self.last_seq]

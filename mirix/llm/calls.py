@@ -43,6 +43,8 @@ REFUSED = frozenset({400, 415, 422})
 """What servers answer to a `response_format` that they do not know."""
 FAILED = frozenset({500, 501})
 """What some answer to it instead."""
+UNCOUNTED = frozenset({"late", "broken", "endless"})
+"""The model may have been at work on it all the same."""
 TOO_LONG = re.compile(rb"context.{0,10}(length|window|size)|too (long|large|many)", re.IGNORECASE)
 NO_SUCH_MODEL = re.compile(
     rb"""model_?not_?found | not\ a\ valid\ model | (unknown|invalid|no\ such)\ model\b(?!\ param)
@@ -62,7 +64,8 @@ class ChatFailed(Exception):
     `fault` is `endpoint` where no other question would fare better now, `session` where the endpoint is well
     and this one is the cause, and `either` where it takes other questions to tell. `retry_after` is in
     seconds, None where the endpoint asked for none. `raw` is the body of the last answer, if any, and the
-    tokens are those that it counted.
+    tokens are those that it counted. `uncounted` is how many requests may have cost tokens that no answer
+    counts: those that were late or broken off, and those whose answer cannot be read.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class ChatFailed(Exception):
         raw: str = "",
         prompt_tokens: int = 0,
         completion_tokens: int = 0,
+        uncounted: int = 0,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -84,6 +88,7 @@ class ChatFailed(Exception):
         self.raw = raw
         self.prompt_tokens = prompt_tokens
         self.completion_tokens = completion_tokens
+        self.uncounted = uncounted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +107,8 @@ class ChatReply:
     """Requests that were sent."""
     mode: Mode
     """How JSON was asked for: by the schema, as JSON, or in words alone."""
+    uncounted: int = 0
+    """Of the requests before, those that may have cost tokens that no answer counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +175,7 @@ class Call:
     schema_name: str
     sent: int = 0
     retried: int = 0
+    uncounted: int = 0
 
     def ask(self, way: Way, *, is_trial: bool = False) -> ChatReply:
         """Ask in one way, again where that may help; in a trial what may mean the way is asked once.
@@ -180,6 +188,7 @@ class Call:
             asked = self.request | way.options(self.schema, self.schema_name)
             outcome = send(self.connected(), asked, timeout=self.config.timeout)
             self.sent += outcome.was_sent
+            self.uncounted += outcome.was_sent and outcome.kind in UNCOUNTED
             judged = self._judge(outcome)
             if isinstance(judged, Answer):
                 return self._reply(judged, outcome, way)
@@ -202,6 +211,7 @@ class Call:
             completion_tokens=answer.completion_tokens,
             calls=self.sent,
             mode=way.mode,
+            uncounted=self.uncounted,
         )
 
     def _judge(self, outcome: Outcome) -> Answer | _Problem:
@@ -227,6 +237,7 @@ class Call:
         except Unreadable as error:
             if error.status:
                 return self._judge_status(outcome, "error", error.status)
+            self.uncounted += not error.prompt_tokens
             problem = self._problem(error.reason, outcome)
             problem.failure.prompt_tokens = error.prompt_tokens
             problem.failure.completion_tokens = error.completion_tokens
@@ -265,6 +276,7 @@ class Call:
             retry_after=None if wait is None else min(wait, MAX_RETRY_AFTER_SECONDS),
             calls=self.sent,
             raw=self._raw(outcome) if outcome else "",
+            uncounted=self.uncounted,
         )
         return _Problem(failure, status, is_passing)
 

@@ -11,13 +11,13 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import Any
 
 from django.conf import settings
 
 from mirix.llm.chat import ChatEndpoint, ChatFailed, ChatReply
 from mirix.llm.replies import parse_reply
+from mirix.llm.tokens import about_tokens, about_tokens_of
 from mirix.text import fold, truncate
 from skills.distillation.attacks import without_invisible
 from skills.distillation.evidence import ground, suits
@@ -35,10 +35,10 @@ from skills.distillation.types import (
     TranscriptTurn,
 )
 
-CHARS_A_TOKEN = 4
-"""What a server that counts no tokens is taken to count; scripts without blanks have fewer."""
 ANSWER_TOKENS = 1_000
 """What an answer is taken to need before it is there."""
+HEADER_CHARS = 40
+"""What the line above a turn takes."""
 MAX_RAW_CHARS = 1_000_000
 
 
@@ -74,6 +74,7 @@ class LlmDistiller:
         system = system_prompt()
         user = user_prompt(transcript=transcript.text, skills=surroundings.skills)
         base = replace(base, prompt_hash=hashlib.sha256(json.dumps([system, user]).encode()).hexdigest())
+        sent = about_tokens(system + user)
         try:
             answer = self.chat.complete(
                 system=system, user=user, schema=reply_schema(), schema_name=SCHEMA_NAME
@@ -85,7 +86,7 @@ class LlmDistiller:
                 error=failed.reason,
                 raw_reply=_raw(failed.raw),
                 calls=failed.calls,
-                prompt_tokens=failed.prompt_tokens,
+                prompt_tokens=failed.prompt_tokens + failed.uncounted * sent,
                 completion_tokens=failed.completion_tokens,
                 fault=failed.fault,
                 retry_after=failed.retry_after,
@@ -94,17 +95,19 @@ class LlmDistiller:
             base,
             raw_reply=_raw(answer.text if answer.text.strip() else answer.raw),
             calls=answer.calls,
-            prompt_tokens=answer.prompt_tokens or ceil(len(system + user) / CHARS_A_TOKEN),
-            completion_tokens=answer.completion_tokens or ceil(len(answer.text) / CHARS_A_TOKEN),
+            prompt_tokens=(answer.prompt_tokens or sent) + answer.uncounted * sent,
+            completion_tokens=answer.completion_tokens or about_tokens(answer.text),
         )
         return _understood(asked, answer, transcript, first_seq)
 
-    def estimate(self, *, characters: int) -> int:
-        """Return about how many tokens it takes to distil a session of so many characters."""
-        shown = min(characters, settings.MIRIX_DISTILLER_MAX_TRANSCRIPT_CHARS)
+    def estimate(self, *, characters: int, octets: int = 0, turns: int = 0) -> int:
+        """Return about how many tokens it takes to distil a session of that size."""
         told = len(system_prompt()) + len(json.dumps(reply_schema()))
         told += len(user_prompt(transcript="", skills=())) + MAX_SKILLS * MAX_SKILL_CHARS
-        return ceil((told + shown) / CHARS_A_TOKEN) + ANSWER_TOKENS
+        session = characters + turns * HEADER_CHARS
+        shown = min(session, settings.MIRIX_DISTILLER_MAX_TRANSCRIPT_CHARS)
+        foreign = max(0, octets - characters) * shown // max(1, session)
+        return about_tokens_of(characters=told + shown, octets=told + shown + foreign) + ANSWER_TOKENS
 
 
 def _raw(text: str) -> str:

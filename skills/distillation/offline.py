@@ -67,6 +67,6 @@ class OfflineDistiller:
         lessons.sort(key=lambda lesson: lesson.turn_seq or 0)
         return DistillerReply(verdict="ok" if lessons else "empty", lessons=lessons)
 
-    def estimate(self, *, characters: int) -> int:
+    def estimate(self, *, characters: int, octets: int = 0, turns: int = 0) -> int:
         """Return 0: no model is asked."""
         return 0

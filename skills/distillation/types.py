@@ -116,9 +116,10 @@ class Distiller(Protocol):
         """Return the lessons of the turns from `first_seq` on; earlier turns are context only."""
         ...
 
-    def estimate(self, *, characters: int) -> int:
-        """Return about how many tokens it takes to distil a session of so many characters.
+    def estimate(self, *, characters: int, octets: int = 0, turns: int = 0) -> int:
+        """Return about how many tokens it takes to distil a session of so many characters and turns.
 
-        Prompt and answer together, and rather too many than too few; 0 where no model is asked.
+        `octets` are those of the characters in UTF-8. Prompt and answer together, and rather too many than
+        too few; 0 where no model is asked.
         """
         ...

@@ -12,13 +12,13 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
 from typing import Any, Literal, get_args
 
 from django.conf import settings
 
 from mirix.llm.chat import ChatEndpoint, ChatFailed, ChatReply, get_chat
 from mirix.llm.replies import parse_reply
+from mirix.llm.tokens import about_tokens
 from mirix.text import shorten, slugify, truncate
 from skills.content import MAX_NAME_CHARS, MAX_TRIGGERS, Content
 from skills.distillation.wording import number
@@ -40,8 +40,6 @@ from skills.evolution.reply import (
 from skills.evolution.types import Action, ExperienceView, Operation, Proposer, SkillView
 from skills.evolution.words import content_words
 
-CHARS_A_TOKEN = 4
-"""What a server that counts no tokens is taken to count."""
 ANSWER_TOKENS = 2_000
 MAX_RAW_CHARS = 1_000_000
 MAX_REASON_CHARS = 500
@@ -105,10 +103,7 @@ class LlmProposer:
 
     def estimate(self, experiences: Sequence[ExperienceView], candidates: Sequence[SkillView]) -> int:
         """Return about how many tokens a question and its answer take, rather too many than too few."""
-        return (
-            ceil(len("".join(self._question(experiences, candidates, ())[1:])) / CHARS_A_TOKEN)
-            + ANSWER_TOKENS
-        )
+        return about_tokens("".join(self._question(experiences, candidates, ())[1:])) + ANSWER_TOKENS
 
     def ask(
         self,
@@ -123,6 +118,7 @@ class LlmProposer:
         shown_material, system, user = self._question(experiences, candidates, refused)
         told = json.dumps([self.model, self.prompt_version, system, user])
         base = Answer(shown=shown_material.lessons, input_hash=hashlib.sha256(told.encode()).hexdigest())
+        sent = about_tokens(system + user)
         started = time.perf_counter()
         try:
             reply = self.chat.complete(
@@ -135,7 +131,7 @@ class LlmProposer:
                 fault=failed.fault,
                 raw_reply=truncate(failed.raw, MAX_RAW_CHARS)[0],
                 calls=failed.calls,
-                prompt_tokens=failed.prompt_tokens,
+                prompt_tokens=failed.prompt_tokens + failed.uncounted * sent,
                 completion_tokens=failed.completion_tokens,
                 duration_ms=_since(started),
             )
@@ -143,8 +139,8 @@ class LlmProposer:
             base,
             raw_reply=truncate(reply.text if reply.text.strip() else reply.raw, MAX_RAW_CHARS)[0],
             calls=reply.calls,
-            prompt_tokens=reply.prompt_tokens or ceil(len(system + user) / CHARS_A_TOKEN),
-            completion_tokens=reply.completion_tokens or ceil(len(reply.text) / CHARS_A_TOKEN),
+            prompt_tokens=(reply.prompt_tokens or sent) + reply.uncounted * sent,
+            completion_tokens=reply.completion_tokens or about_tokens(reply.text),
             duration_ms=_since(started),
         )
         return _understood(asked, reply, shown_material)

@@ -46,7 +46,7 @@ def one_at_a_time(monkeypatch, settings):
 class Priced(ScriptedDistiller):
     """Takes a token a character, to go by its estimates."""
 
-    def estimate(self, *, characters: int) -> int:
+    def estimate(self, *, characters: int, octets: int = 0, turns: int = 0) -> int:
         return characters
 
 

@@ -154,7 +154,7 @@ def test_with_a_model_a_dry_run_tells_tokens_and_asks_nobody(capsys, owner, chat
     before = rows()
     answer = json.loads(run(capsys, owner, "--dry-run", "--json", "--model", "larger"))
     estimate = get_distiller().estimate
-    tokens = estimate(characters=4_000) + estimate(characters=200_000)
+    tokens = sum(estimate(characters=each, octets=each, turns=1) for each in (4_000, 200_000))
     assert answer["would_distil"] == {"sessions": 2, "turns": 2, "characters": 204_000, "tokens": tokens}
     assert answer["message"] == (
         "Nothing was done. A run would distil 2 sessions with 2 turns and 204,000 characters, "

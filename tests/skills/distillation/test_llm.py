@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mirix.llm.tokens import about_tokens
 from skills.distillation import get_distiller
 from skills.distillation.llm import LlmDistiller
 from skills.distillation.prompt import system_prompt
@@ -175,8 +176,7 @@ def test_an_endpoint_that_wants_to_be_left_alone_says_for_how_long(chat_server):
 
 def test_where_the_endpoint_counts_no_tokens_they_are_estimated(chat_server):
     reply = distil(chat_server, ChatAnswer(text="[]", usage=None))
-    sent = len(chat_server.requests[0].user) + len(system_prompt())
-    assert reply.prompt_tokens == -(-sent // 4)
+    assert reply.prompt_tokens == about_tokens(chat_server.requests[0].user + system_prompt())
     assert reply.completion_tokens == 1
 
 
@@ -187,6 +187,45 @@ def test_an_estimate_is_rather_too_high_and_bounded(chat_server, distiller, sett
     shown = sum(len(turn.content) for turn in SESSION)
     assert distiller.estimate(characters=shown) * 4 >= len(request.system) + shown
     assert distiller.estimate(characters=10**9) == distiller.estimate(characters=10_000)
+
+
+def test_an_estimate_knows_turns_and_scripts(distiller, settings):
+    settings.MIRIX_DISTILLER_MAX_TRANSCRIPT_CHARS = 10_000
+    none = distiller.estimate(characters=0)
+    assert distiller.estimate(characters=4_000, octets=4_000) == none + 1_000
+    assert distiller.estimate(characters=4_000, octets=12_000) == none + 4_000
+    assert distiller.estimate(characters=4_000, octets=4_000, turns=100) == none + 2_000
+    assert distiller.estimate(characters=40_000, octets=120_000) == none + 10_000
+
+
+@pytest.mark.parametrize(
+    ("given", "times"),
+    [
+        (ChatAnswer(closes=True), 3),
+        (ChatAnswer(sent=9), 3),
+        (ChatAnswer(body=b'{"choices": null}'), 1),
+        (ChatAnswer(body=b"x" * 10_500_000), 1),
+        (ChatAnswer(status=503), 0),
+        (ChatAnswer(status=429), 0),
+        (ChatAnswer(status=400), 0),
+    ],
+)
+def test_a_question_that_may_have_cost_something_counts_though_no_answer_says_so(chat_server, given, times):
+    reply = distil(chat_server, given)
+    sent = about_tokens(chat_server.requests[0].user + system_prompt())
+    assert (reply.verdict, reply.prompt_tokens, reply.completion_tokens) == ("retry", times * sent, 0)
+
+
+def test_so_does_one_before_the_answer_came(chat_server):
+    chat_server.answer = lambda request: ChatAnswer(closes=True) if request.number == 1 else ChatAnswer()
+    reply = get_distiller().distil(SESSION, first_seq=1)
+    sent = about_tokens(chat_server.requests[0].user + system_prompt())
+    assert (reply.verdict, reply.calls, reply.prompt_tokens) == ("empty", 2, sent + 100)
+
+
+def test_an_endpoint_that_cannot_be_reached_costs_nothing(chat_server, settings):
+    settings.MIRIX_LLM_BASE_URL = "http://127.0.0.1:9/v1"
+    assert distil(chat_server, "[]").prompt_tokens == 0
 
 
 # Evidence
