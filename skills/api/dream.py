@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from conversations.api.fields import IgnoredField, StrictBody
 from conversations.api.owners import owner_to_read
 from mirix.api.errors import Conflict
+from mirix.api.numbers import WholeNumberField
 from mirix.api.views import APIView
 from skills.answers import dream_answer, dry_run_answer
 from skills.dream import DEFAULT_SESSIONS, MAX_SESSIONS, plan
@@ -39,7 +40,7 @@ class DreamQuery(serializers.Serializer):
         required=False,
         help_text="Your own id of the user; omitted: the client's default. Members must name one.",
     )
-    wait = serializers.IntegerField(
+    wait = WholeNumberField(
         min_value=0,
         default=MAX_WAIT_SECONDS,
         help_text=f"Seconds to wait for the run to end, at most {MAX_WAIT_SECONDS}.",
@@ -54,7 +55,7 @@ class DreamRequest(StrictBody):
     )
     mode = serializers.CharField(default=MODE, help_text=f"`{MODE}`, the one mode held here.")
     dry_run = serializers.BooleanField(default=False, help_text="Only say what would be distilled.")
-    last_n_sessions = serializers.IntegerField(
+    last_n_sessions = WholeNumberField(
         min_value=0,
         max_value=MAX_SESSIONS,
         default=0,

@@ -5,7 +5,6 @@ One that is blank counts as left out, whichever it is.
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from mirix.api.filters import refuse_unknown
+from mirix.api.numbers import NumberField, WholeNumberField
 from mirix.text import clean_text
 from skills.models import AnswerView
 from skills.search.service import FIELDS, MAX_LIMIT, METHODS
@@ -58,7 +58,7 @@ class SearchQuery(serializers.Serializer):
         allow_blank=True,
         help_text="Search this field alone; empty or `null`: all of them.",
     )
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=10)
+    limit = WholeNumberField(min_value=1, max_value=MAX_LIMIT, default=10)
     filter_tags = FilterTagsField(
         required=False,
         allow_blank=True,
@@ -68,7 +68,7 @@ class SearchQuery(serializers.Serializer):
             "The keys `scope` and `read_scopes` are ignored."
         ),
     )
-    similarity_threshold = serializers.FloatField(
+    similarity_threshold = NumberField(
         min_value=0, max_value=2, required=False, help_text="Cosine distance; applies to embeddings alone."
     )
     start_date = serializers.CharField(
@@ -91,7 +91,7 @@ class SearchQuery(serializers.Serializer):
             "`triggers` and `examples`; the chosen one is at `/v1/skills/{id}`."
         ),
     )
-    token_budget = serializers.IntegerField(
+    token_budget = WholeNumberField(
         min_value=1,
         required=False,
         help_text=(
@@ -115,12 +115,6 @@ class SearchQuery(serializers.Serializer):
     def validate_end_date(self, value: str) -> str:
         """Refuse what is no date."""
         return _checked_date(value)
-
-    def validate_similarity_threshold(self, value: float) -> float:
-        """Refuse what is not a number, which no bound catches."""
-        if math.isnan(value):
-            raise serializers.ValidationError("A valid number is required.")
-        return value
 
 
 def _checked_date(value: str) -> str:

@@ -84,7 +84,7 @@ def _text(key: str, value: Any) -> str:
         case bool() | int() | float():
             return json.dumps(value)
         case _:
-            raise _invalid(f"“{key}” must be compared with a text, a number, true or false.")
+            raise _invalid(f"“{key}” must be compared with a text, a finite number, true or false.")
 
 
 def _invalid(message: str) -> ValidationError:

@@ -32,7 +32,9 @@ def cursor(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", LISTS)
-@pytest.mark.parametrize("limit", ["0", "-1", "x", "", "501", "100000", "1" * 5_000, "1.5", "²"])
+@pytest.mark.parametrize(
+    "limit", ["0", "-1", "x", "", "501", "100000", "1" * 5_000, "1.5", "²", "1_0", "٣", "+3", "3 "]
+)
 def test_a_limit_out_of_range_is_refused_with_the_range(api, name, limit):
     most = 500 if name.endswith("turns") else 200
     answer = api.get(path(name), {"user_id": "alice", "limit": limit})
