@@ -99,7 +99,6 @@ class Asked:
     query: str
     method: str
     field: str
-    depth: int
     threshold: float | None
     eligible: QuerySet[Skill] | None
 
@@ -142,21 +141,18 @@ def search(
         query=query,
         method=method,
         field=field,
-        depth=limit if method == "bm25" else LANE_DEPTH,
         threshold=similarity_threshold,
         eligible=tagged if filter_tags else None,
     )
     found = _kept_or_found(asked, filter_tags)
     best, total = _best(asked, found)
-    # Asked for once more with its status: the index may be behind where it was written past the services.
-    rows = skills.select_related("end_user").in_bulk([skill_id for skill_id, _ in best[:limit]])
-    hits = [Hit(skill=rows[skill_id], score=score) for skill_id, score in best[:limit] if skill_id in rows]
+    hits, gone = _hits(skills, best, limit)
     if explain:
         hits = _explained(organization, owner, query, hits, found.lanes)
     return SearchResult(
         hits=hits,
         method=method,
-        total_count=total,
+        total_count=total - gone,
         degraded=found.degraded,
         lanes=found.lanes if explain else {},
     )
@@ -171,7 +167,6 @@ def _kept_or_found(asked: Asked, filter_tags: Mapping[str, Any] | None) -> Found
         "query": asked.query,
         "method": asked.method,
         "field": asked.field,
-        "depth": asked.depth,
         "threshold": asked.threshold,
         "filter_tags": dict(filter_tags or {}),
         "space": space_of(endpoint) if endpoint else "",
@@ -192,7 +187,7 @@ def _found(asked: Asked, endpoint: EmbeddingEndpoint | None) -> Found:
             owner=asked.owner,
             query=asked.query,
             lanes=list(fields.values()),
-            depth=asked.depth,
+            depth=LANE_DEPTH,
             eligible=asked.eligible,
         )
         lanes, total = dict(zip(fields, ranking.lanes, strict=True)), ranking.total
@@ -254,6 +249,23 @@ def _best(asked: Asked, found: Found) -> tuple[list[tuple[str, float]], int]:
     if found.total > LANE_DEPTH:  # then words may have found others of those that are near, too
         return best, max(found.total, len(best))
     return best, found.total + sum(skill_id not in by_words for skill_id, _ in best)
+
+
+def _hits(skills: QuerySet[Skill], best: list[tuple[str, float]], limit: int) -> tuple[list[Hit], int]:
+    """Return the first of a ranking with their rows, and how many of the ranking turned out to be gone.
+
+    They are asked for once more with their status: the index is behind where a skill was written past the
+    services. Others move up for those, at the cost of one more statement.
+    """
+    ranked = [skill_id for skill_id, _ in best]
+    read = skills.select_related("end_user")
+    rows = read.in_bulk(ranked[:limit])
+    gone = len(ranked[:limit]) - len(rows)
+    if gone:
+        rows |= read.in_bulk(ranked[limit:])
+        gone = len(ranked) - len(rows)
+    hits = [Hit(skill=rows[skill_id], score=score) for skill_id, score in best if skill_id in rows]
+    return hits[:limit], gone
 
 
 def _validate(method: str, field: str, limit: int) -> None:

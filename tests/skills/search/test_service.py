@@ -177,6 +177,20 @@ class TestWhatIsNeverFound:
         Skill.objects.filter(pk=skill.pk).update(status=status)
         assert names(owner, "card", method=method) == names(owner, "", method=method) == ["card-two"]
 
+    def test_others_move_up_for_those_where_the_index_is_behind(self, owner, method):
+        skills = publish(owner, [{"name": f"card-{number}"} for number in range(5)])
+        ranked = names(owner, "card", method=method)
+        assert len(ranked) == 5
+        Skill.objects.filter(name__in=ranked[:2], pk__in=[skill.pk for skill in skills]).update(
+            status="archived"
+        )
+        for everyone in (owner, None):
+            found = search(
+                organization=owner.organization, owner=everyone, query="card", method=method, limit=2
+            )
+            assert [hit.skill.name for hit in found.hits] == ranked[2:4]
+            assert found.total_count == 3
+
     def test_skills_of_others(self, owner, stranger, method):
         mate = make_owner(owner.organization)
         publish(stranger, [{"name": "card"}])
