@@ -12,11 +12,12 @@ class ConversationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have people be told of what was given up, what is too old be pruned, and all be measured."""
+        """Have people be told of what was given up, and all be pruned in time, erased and measured."""
+        from conversations.erasure import ERASER
         from conversations.measures import MEASURES
         from conversations.pruning import register_steps
         from conversations.selectors import dead_sessions_of, failed_intake_of
-        from mirix import measures
+        from mirix.tenants import erasure
         from mirix.tenants.counters import Counter, register
 
         register(
@@ -41,3 +42,4 @@ class ConversationsConfig(AppConfig):
         )
         register_steps()
         measures.register(*MEASURES)
+        erasure.register(ERASER)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from collections.abc import Collection
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.exceptions import ProcrastinateException
 from procrastinate.jobs import Job, Status
@@ -13,6 +16,15 @@ from procrastinate.manager import JobManager
 from procrastinate.tasks import configure_task
 
 MAX_ATTEMPTS = 5
+
+DROP = """
+WITH gone AS (SELECT jsonb_array_elements(%s::jsonb) AS id)
+DELETE FROM procrastinate_jobs WHERE task_name = %s AND status <> 'doing' AND args ? %s AND CASE
+    WHEN jsonb_typeof(args -> %s) = 'array' THEN
+        NOT EXISTS (SELECT FROM jsonb_array_elements(args -> %s) AS a WHERE a NOT IN (SELECT id FROM gone))
+    ELSE args -> %s IN (SELECT id FROM gone)
+END
+"""
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +37,18 @@ def defer(task: str, *, queue: str, **arguments: Any) -> None:
     """
     manager = JobManager(DjangoConnector())
     configure_task(name=task, job_manager=manager, queue=queue).defer(**arguments)
+
+
+def drop(task: str, argument: str, ids: Collection[str]) -> int:
+    """Delete the jobs of a task that are about these ids alone; return how many.
+
+    `argument` holds an id or a list of them. A job that is being done stays: its worker is to end it.
+    """
+    if not ids:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(DROP, [json.dumps(sorted(ids)), task, *[argument] * 4])
+        return cursor.rowcount
 
 
 async def recover_stalled_jobs(manager: JobManager) -> int:

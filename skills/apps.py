@@ -12,12 +12,14 @@ class SkillsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have runs start by themselves, people be told of proposals, evidence kept, and all measured."""
+        """Have runs start by themselves, people be told, evidence be kept, and all erased and measured."""
         from conversations.sealing import on_sealed
         from mirix import measures
+        from mirix.tenants import erasure
         from mirix.tenants.counters import Counter, register
         from skills import retention
         from skills.distillation import checks  # noqa: F401  registers itself
+        from skills.erasure.owners import ERASER
         from skills.measures import MEASURES
         from skills.selectors.experiences import quarantined_in
         from skills.selectors.proposals import waiting_in
@@ -45,3 +47,4 @@ class SkillsConfig(AppConfig):
         )
         retention.register()
         measures.register(*MEASURES)
+        erasure.register(ERASER)

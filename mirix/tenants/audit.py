@@ -57,6 +57,7 @@ class Act(models.TextChoices):
     EXPERIENCE_RELEASED = "experience.released", "Experience released"
     SESSION_RETRIED = "session.retried", "Session to be read again"
     RUN_STARTED = "run.started", "Run started"
+    ERASED = "erasure.done", "Erased"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -446,6 +446,60 @@ class TokenUsage(TenantModel):
         return self.prompt_tokens + self.completion_tokens
 
 
+class ErasedKind(models.TextChoices):
+    """What an erasure is of."""
+
+    END_USER = "end_user", "End user"
+    CLIENT = "client", "Client"
+    SKILL = "skill", "Skill"
+
+
+class ErasureReceipt(TenantModel):
+    """That something was erased, and how much of it. Written by `mirix.tenants.erasure` with the erasure.
+
+    Append-only, which the database enforces: a row never changes, and goes with its organization only. It
+    holds no word of what was erased: `subject_id` is a random id of ours, `subject_hash` a keyed digest of
+    the caller's own id, by which the receipt is found for who knows it. `counts` says how many rows went by
+    table, `digests` the SHA-256 of their keys, so that a backup can be compared.
+    """
+
+    id = models.CharField(primary_key=True, max_length=64, default=id_factory("erasure"), editable=False)
+    # The database's own constraint cascades, as with the audit trail.
+    organization = models.ForeignKey(
+        Organization, on_delete=models.DO_NOTHING, db_constraint=False, related_name="erasure_receipts"
+    )
+    kind = models.CharField(max_length=16, choices=ErasedKind.choices)
+    subject_id = models.CharField(max_length=128)
+    subject_hash = models.CharField(max_length=64)
+    counts = models.JSONField(default=dict)
+    digests = models.JSONField(default=dict)
+    actor_kind = models.CharField("kind of actor", max_length=8, choices=ActorKind.choices)
+    actor_id = models.CharField(max_length=128, blank=True)
+    actor_name = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = "erasure"
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "id"], name="erasure_org_recent"),
+            models.Index(fields=["organization", "subject_hash"], name="erasure_subject"),
+        ]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(kind__in=ErasedKind.values), name="erasure_kind_valid"),
+            models.CheckConstraint(
+                condition=models.Q(actor_kind__in=ActorKind.values), name="erasure_actor_kind_valid"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def total(self) -> int:
+        """How many rows went."""
+        return sum(self.counts.values())
+
+
 class Owned(TenantModel):
     """Base of every row that belongs to an owner. Tenant columns are never NULL."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 
+from procrastinate import RetryStrategy
 from procrastinate.contrib.django import app
 
-from mirix.tenants import notifications, tokens
+from mirix.tenants import erasure, notifications, tokens
 
 logger = logging.getLogger(__name__)
 
@@ -36,3 +37,10 @@ def deliver_notification(notification_id: str, attempt: int) -> None:
     row = notifications.deliver(notification_id=notification_id, attempt=attempt)
     if row is not None and row.error:
         logger.warning("%s was not sent at attempt %d; its row says why", row.pk, row.attempts)
+
+
+@app.task(name=erasure.FINISH, queue=erasure.QUEUE, retry=RetryStrategy(max_attempts=30, wait=60))
+def finish_erasure(tables: list[str]) -> None:
+    """Drop what is kept of erased rows outside of them; tried again while Redis is out of reach."""
+    if not erasure.finish(tables=tables):
+        raise erasure.Unfinished

@@ -121,6 +121,20 @@ class SearchCache:
             FOUND_SECONDS,
         )
 
+    def forget(self) -> bool:
+        """Drop all that search keeps in Redis; false where Redis is out of reach and may still hold it.
+
+        Keys do not tell whose words are behind them, so those of everybody go: they are made anew.
+        """
+        if not self.redis.is_configured():
+            return True
+        return self.redis.ask(self._drop_all, lambda: False)
+
+    def _drop_all(self, client: Any) -> bool:
+        for name in client.scan_iter(match=self.redis.key(f"{PREFIX}:*"), count=SCAN_BATCH):
+            client.delete(name)
+        return True
+
     def _kept(
         self,
         key: str,

@@ -1,0 +1,1 @@
+"""What is erased of what was learned. Registered with `mirix.tenants.erasure`."""
