@@ -17,6 +17,7 @@ class ConversationsConfig(AppConfig):
         from conversations.measures import MEASURES
         from conversations.pruning import register_steps
         from conversations.selectors import dead_sessions_of, failed_intake_of
+        from mirix import measures
         from mirix.tenants import erasure
         from mirix.tenants.counters import Counter, register
 

@@ -13,7 +13,7 @@ from django.core.exceptions import (
     TooManyFieldsSent,
     ValidationError,
 )
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.views import defaults
 from rest_framework import exceptions, status
@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 NOT_FOUND = {"detail": "Not found."}
 BAD_REQUEST = {"detail": "Bad request."}
 INTERNAL = {"detail": "Internal error; it has been logged."}
+ERASED = "What this request is about was erased while it was on its way; nothing of it was stored."
+FOREIGN_KEY_VIOLATION = "23503"
 PAGES = "/admin/"
 COMPACT = {"separators": (",", ":")}  # as DRF writes, so that no byte tells who answered
 
@@ -77,9 +79,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             error = exceptions.ParseError("The query has too many parameters.")
         case SuspiciousOperation():
             error = exceptions.ParseError(BAD_REQUEST["detail"])
-        case OperationalError() | InterfaceError():
-            logger.warning("database unavailable: %s", words_of(error))
-            error = Unavailable()
+        case DatabaseError() | InterfaceError():
+            error = _of_database(error)
     response = drf_exception_handler(error, context)
     if response is None:
         logger.error("unhandled error in %s", route_of(request), exc_info=error)
@@ -87,6 +88,16 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if response.status_code == status.HTTP_404_NOT_FOUND:
         response.data = dict(NOT_FOUND)  # the same bytes whether a row is missing or somebody else's
     return response
+
+
+def _of_database(error: Exception) -> Exception:
+    """Translate what the database says of the world; the rest are faults of ours, and stay what they are."""
+    if getattr(error.__cause__, "sqlstate", None) == FOREIGN_KEY_VIOLATION:
+        return Conflict(ERASED)
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.warning("database unavailable: %s", words_of(error))
+        return Unavailable()
+    return error
 
 
 def _fields(error: ValidationError) -> dict[str, list[str]]:

@@ -47,6 +47,9 @@ TABLE = """
 users/create_or_get
   POST     401     403   200    200    403       200       200            200        201       201
 
+users/<id:pk>/memories
+  DELETE   401     403   403    200    403       403       200            200        404       404
+
 v1/usage
   GET,HEAD 401     200   200    200    200       200       200            200        200       200
 

@@ -54,6 +54,7 @@ BODIES: dict[str, Any] = {
 }
 """What is sent, by route; elsewhere an empty object."""
 IDS = {
+    "users/": "tenants.enduser",
     "v1/sessions/": "conversations.session",
     "v1/intake/": "conversations.intakerecord",
     "v1/experiences/": "skills.skillexperience",

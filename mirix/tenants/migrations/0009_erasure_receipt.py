@@ -32,7 +32,7 @@ ALTER TABLE tenants_erasurereceipt DROP CONSTRAINT erasure_organization_fk;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("tenants", "0007_review_demands"),
+        ("tenants", "0008_deciding_role"),
     ]
 
     operations = [
