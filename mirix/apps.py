@@ -31,5 +31,5 @@ class MirixConfig(AppConfig):
 class AdminConfig(admin_apps.AdminConfig):
     """Django's admin with our own site."""
 
-    default_site = "mirix.admin_base.AdminSite"
+    default_site = "mirix.admin_site.AdminSite"
     default = False

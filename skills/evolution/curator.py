@@ -11,11 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from django.db import transaction
-
 from mirix.tenants.owners import Owner
 from mirix.text import shorten
-from skills.content import Content
 from skills.evolution.budget import edit_budget
 from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.dialogue import converse
@@ -36,21 +33,15 @@ from skills.evolution.types import (
     SkillView,
 )
 from skills.evolution.voices import voices
+from skills.evolution.writing import RefusedError, Writer
 from skills.models import (
     AutoDreamRun,
-    ExperienceStatus,
     ExperienceType,
-    RevisionAction,
-    RevisionState,
     Skill,
-    SkillExperience,
     SkillRevision,
     SkillStatus,
 )
 from skills.review.errors import ReviewError
-from skills.review.proposals import propose
-from skills.review.publishing import approve
-from skills.review.tags import shared_tags
 from skills.selectors.experiences import pending_experiences
 from skills.selectors.runs import refused_lately
 
@@ -59,10 +50,6 @@ MAX_POOL = 1_000
 """How many pending ones are looked at; those of topics that wait for more do not count towards the 50."""
 SESSIONS_TO_ASK_AGAIN = 2
 """New sessions that must speak for what a person rejected, before it is proposed again."""
-
-
-class _Refused(Exception):
-    """An operation must not be written; the text is the reason."""
 
 
 def evolve(
@@ -98,7 +85,9 @@ class _Evolution:
     ) -> None:
         self.owner, self.claim, self.proposer, self.should_stop = owner, claim, proposer, should_stop
         self.limits = limits()
-        self.publishing = publishes_at_once(owner)
+        self.writer = Writer(
+            owner=owner, claim=claim, author_kind=proposer.name, publishes=publishes_at_once(owner)
+        )
         self.meaning = Meaning(owner)
         self.library = Library(owner, self.meaning)
         self.views: dict[str, ExperienceView] = {}
@@ -198,7 +187,7 @@ class _Evolution:
         """Write one operation; return why not, a `ReviewError` where the texts moved meanwhile."""
         try:
             self._write(self._admitted(operation))
-        except (_Refused, ReviewError) as refusal:
+        except (RefusedError, ReviewError) as refusal:
             return refusal
         return None
 
@@ -208,14 +197,16 @@ class _Evolution:
         """Return the operation as it is to be written: on the current text, past every gate."""
         unknown = [item for item in operation.experience_ids if item not in self.views]
         if unknown:
-            raise _Refused(f"It cites what this run did not hand out: {shorten(', '.join(unknown), 200)}.")
+            raise RefusedError(
+                f"It cites what this run did not hand out: {shorten(', '.join(unknown), 200)}."
+            )
         if operation.target is not None:
             operation = replace(operation, target=self._current(operation.target))
         elif near := self.library.near(operation.content):
             operation = _turned_into_edit(operation, near)
         operation = self._asking_for_it_back(operation)
         if not self.has_room(operation):  # it came as a `confirm`
-            raise _Refused(f"The budget of {self.budget} is used up.")
+            raise RefusedError(f"The budget of {self.budget} is used up.")
         self._pass_gates(operation)
         return operation
 
@@ -234,9 +225,9 @@ class _Evolution:
             key = self.moved[key]
         current = self.library.get(key)
         if current is None:
-            raise _Refused("The text it edits is no longer there.")
+            raise RefusedError("The text it edits is no longer there.")
         if replace(current.content, filter_tags={}) != replace(target.content, filter_tags={}):
-            raise _Refused("The text it edits has changed, or an earlier part of the edit was refused.")
+            raise RefusedError("The text it edits has changed, or an earlier part of the edit was refused.")
         return current
 
     def _pass_gates(self, operation: Operation) -> None:
@@ -252,109 +243,26 @@ class _Evolution:
                 limits=self.limits,
             )
         if reasons:
-            raise _Refused(" ".join(reasons))
+            raise RefusedError(" ".join(reasons))
         if operation.action == "confirm":
             return
         if target and (other := self.library.newly_near(target, operation.content)):
-            raise _Refused(f"The edit would make it a near-duplicate of “{other.content.name}”.")
+            raise RefusedError(f"The edit would make it a near-duplicate of “{other.content.name}”.")
         for rejected in self.library.rejected_like(operation):
             if voices(experiences, heard=rejected.support) < SESSIONS_TO_ASK_AGAIN:
-                raise _Refused(
+                raise RefusedError(
                     f"{rejected.revision_id} with much the same text was rejected, "
                     f"and fewer than {SESSIONS_TO_ASK_AGAIN} new sessions speak for it."
                 )
 
-    # Writing it
-
     def _write(self, operation: Operation) -> None:
-        """Write one operation in one transaction; the library is read anew behind it."""
-        with transaction.atomic():
-            run = self.claim.hold()
-            experiences = self._still_pending(operation.experience_ids)
-            if operation.action == "confirm":
-                revision = self._confirm(operation, experiences, run)
-            else:
-                revision = self._propose(operation, experiences, run)
-            skill = self._publish(revision) if revision else None
+        """Write one operation; the library is read anew behind it."""
+        written = self.writer.write(operation)
         self.consumed += operation.experience_ids
         self.spent += operation.action != "confirm"
-        if revision is not None:
-            self._remember(operation.target, revision, skill)
+        if written is not None:
+            self._remember(operation.target, written.revision, written.skill)
             self.library = Library(self.owner, self.meaning)
-
-    def _still_pending(self, ids: Sequence[str]) -> list[SkillExperience]:
-        """Return the cited experiences; a person may have set one aside since it was read."""
-        found = list(
-            SkillExperience.objects.for_owner(self.owner).filter(
-                pk__in=ids, status=ExperienceStatus.PENDING, quarantined=False
-            )
-        )
-        if len(found) < len(set(ids)):
-            raise _Refused("Some of its experiences were used or set aside meanwhile.")
-        return found
-
-    def _propose(
-        self, operation: Operation, experiences: Sequence[SkillExperience], run: AutoDreamRun
-    ) -> SkillRevision:
-        target = operation.target
-        skill = Skill.objects.get(pk=target.skill_id) if target and target.skill_id else None
-        open_revision = (
-            SkillRevision.objects.get(pk=target.revision_id) if target and target.revision_id else None
-        )
-        if skill and target and open_revision is None:
-            _refuse_changed(skill, target)
-        return propose(
-            owner=self.owner,
-            content=operation.content,
-            skill=skill,
-            target_revision=open_revision,
-            action=_action(operation, skill, open_revision),
-            author_kind=self.proposer.name,
-            experiences=experiences,
-            rationale=_rationale(operation, experiences, open_revision),
-            run=run,
-        )
-
-    def _confirm(
-        self, operation: Operation, experiences: Sequence[SkillExperience], run: AutoDreamRun
-    ) -> SkillRevision | None:
-        """Make experiences support of the text that says them already; return a revision if one was needed.
-
-        Tags are what all support shares: where a session has others, the text is proposed anew with fewer.
-        """
-        target = operation.target
-        assert target is not None
-        tags = shared_tags([target.content.filter_tags, *(item.filter_tags for item in experiences)])
-        if tags != target.content.filter_tags:
-            return self._propose(replace(operation, content=target.content), experiences, run)
-        revisions = SkillRevision.objects.for_owner(self.owner).select_for_update(no_key=True, of=("self",))
-        if target.revision_id:
-            revision = revisions.filter(pk=target.revision_id, state=RevisionState.PROPOSED).first()
-        else:
-            skill = Skill.objects.get(pk=target.skill_id)
-            _refuse_changed(skill, target)
-            revision = revisions.filter(pk=skill.current_revision_id).first()
-        if revision is None:
-            raise _Refused("The text that says so already is no longer there.")
-        revision.experiences.add(*experiences)
-        SkillExperience.objects.filter(pk__in=[item.pk for item in experiences]).update(
-            status=ExperienceStatus.CONSUMED
-        )
-        return None
-
-    def _publish(self, revision: SkillRevision) -> Skill | None:
-        """Publish at once where the policy lets unflagged proposals through; else leave it waiting."""
-        dormant = revision.skill is not None and revision.skill.status != SkillStatus.ACTIVE
-        if not self.publishing or revision.risk_flags or revision.merged_from_id or dormant:
-            return None
-        try:
-            return approve(
-                revision=revision,
-                kind=self.proposer.name,
-                reason="No risk flags: published by the organization's policy.",
-            )
-        except ReviewError:
-            return None  # It waits for a person, who is told why by the same rule.
 
     def _remember(self, target: SkillView | None, revision: SkillRevision, skill: Skill | None) -> None:
         """Note where the text is by now, and which revision waits or was published last."""
@@ -368,34 +276,9 @@ class _Evolution:
         (self.published if skill else self.proposed)[key] = revision.pk
 
 
-def _refuse_changed(skill: Skill, target: SkillView) -> None:
-    """Raise where a skill says something else than when the run read it: somebody published meanwhile."""
-    if Content.of(skill) != target.content:
-        raise _Refused(f"“{skill.name}” was published anew as {skill.version} meanwhile.")
-
-
 def _only_restores(operation: Operation) -> bool:
     target = operation.target
     return operation.action == "restore" and target is not None and operation.content == target.content
-
-
-def _action(operation: Operation, skill: Skill | None, amended: SkillRevision | None) -> str:
-    """Return what the revision does; what amends one that takes its skill into use again does that too."""
-    if operation.action == "restore" or (amended and amended.action == RevisionAction.RESTORE):
-        return RevisionAction.RESTORE
-    return RevisionAction.EDIT if skill else RevisionAction.CREATE
-
-
-def _rationale(operation: Operation, added: Sequence[SkillExperience], amended: SkillRevision | None) -> str:
-    """Return why a revision is proposed; for one that carries on an open one, what supports it in all."""
-    if amended is None:
-        asks = "Asks for the skill back, which is archived. " if operation.action == "restore" else ""
-        return f"{asks}{operation.rationale}"
-    sessions = {row.pk: row.session_id for row in [*amended.experiences.all(), *added]}
-    origins = len(set(sessions.values()))
-    origin = "1 session" if origins == 1 else f"{origins} sessions"
-    support = f"{len(sessions)} lessons from {origin} support this proposal in all."
-    return f"{support} Added now: {operation.rationale}"
 
 
 def _turned_into_edit(operation: Operation, near: SkillView) -> Operation:

@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from skills.evolution import curator
+from skills.evolution import writing
 from skills.models import AutoDreamRun, RunState, RunTrigger, SkillRevision
 from skills.runs import claim
 from tests.factories import make_experience, make_owner
@@ -93,7 +93,7 @@ def test_a_run_that_goes_on_is_not_disturbed(owner):
 
 def test_a_failure_ends_the_run(owner, monkeypatch):
     make_experience(owner)
-    monkeypatch.setattr(curator, "propose", lambda **_: 1 / 0)
+    monkeypatch.setattr(writing, "propose", lambda **_: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         evolve(owner)

@@ -10,7 +10,7 @@ from django.db import connection
 
 from mirix.tenants.models import OrganizationSettings
 from skills.content import Content
-from skills.evolution import curator
+from skills.evolution import curator, writing
 from skills.evolution.curator import evolve
 from skills.evolution.library import Library
 from skills.evolution.types import ExperienceView, Operation
@@ -744,7 +744,7 @@ def test_a_lost_run_writes_nothing_more(owner, held):
 def test_a_crash_leaves_the_rest_pending(owner, held, monkeypatch):
     refused_call(owner)
     refused_call(owner, tool="send_order", error="address is unknown to us")
-    real, calls = curator.propose, []
+    real, calls = writing.propose, []
 
     def crash_at_the_second(**arguments):
         revision = real(**arguments)
@@ -753,7 +753,7 @@ def test_a_crash_leaves_the_rest_pending(owner, held, monkeypatch):
             raise RuntimeError("power cut")
         return revision
 
-    monkeypatch.setattr(curator, "propose", crash_at_the_second)
+    monkeypatch.setattr(writing, "propose", crash_at_the_second)
     with pytest.raises(RuntimeError):
         evolve(owner=owner, claim=held)
 
