@@ -40,7 +40,7 @@ class Distilling:
         self._tell = tell
         self._should_stop = should_stop
         self._tend = tend
-        self._spending = Spending(claim.owner.organization)
+        self._spending = Spending(claim)
         self._is_over = False
         self._failed: list[str] = []
         """Sessions at which the endpoint failed, for a reason that may be its own."""

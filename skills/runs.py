@@ -212,6 +212,7 @@ def _raise_fence(run_id: str) -> int | None:
     AutoDreamRun.objects.filter(pk=run_id).update(
         state=RunState.RUNNING,
         fence=F("fence") + 1,
+        reserved_tokens=0,
         heartbeat_at=Now(),
         started_at=Coalesce("started_at", Now()),
     )

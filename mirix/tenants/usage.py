@@ -22,14 +22,24 @@ def count_tokens(*, organization: Organization, prompt: int, completion: int, ca
     """Add to what was used today. Not in a long transaction: others who count wait for its end."""
     if not (prompt or completion or calls):
         return
-    day, _ = TokenUsage.objects.for_organization(organization).get_or_create(
-        organization=organization, day=today()
-    )
+    day = _day(organization)
     TokenUsage.objects.for_organization(organization).filter(pk=day.pk).update(
         prompt_tokens=F("prompt_tokens") + prompt,
         completion_tokens=F("completion_tokens") + completion,
         calls=F("calls") + calls,
     )
+
+
+def hold_day(*, organization: Organization) -> TokenUsage:
+    """Lock today's row until the transaction ends and return it; whoever counts waits. Inside `atomic`."""
+    day = _day(organization)
+    rows = TokenUsage.objects.for_organization(organization).select_for_update(no_key=True)
+    return rows.get(pk=day.pk)
+
+
+def _day(organization: Organization) -> TokenUsage:
+    rows = TokenUsage.objects.for_organization(organization)
+    return rows.get_or_create(organization=organization, day=today())[0]
 
 
 def tokens_used(*, organization: Organization) -> int:

@@ -16,7 +16,7 @@ from django.db import transaction
 
 from mirix.outages import through_outage
 from mirix.tenants.owners import Owner
-from mirix.tenants.usage import count_tokens, next_day, tokens_left
+from mirix.tenants.usage import next_day
 from mirix.text import clean_json, clean_text
 from skills.asking import GLANCE_SECONDS, Stopped, slots
 from skills.distillation.wording import number
@@ -29,7 +29,7 @@ from skills.evolution.types import ExperienceView, Operation, Refusal, SkillView
 from skills.models import ExperienceStatus, ProposerCall, SkillExperience, Verdict
 from skills.review.errors import ReviewError
 from skills.runs import stalled_after
-from skills.spending import under_way
+from skills.spending import NoRoom, reserve, spend
 
 MAX_TOPIC_CHARS = 160
 
@@ -123,25 +123,25 @@ class _Talk:
         lessons, candidates = self._left(), self._texts()
         organization = self.desk.owner.organization
         tokens = self.proposer.estimate(lessons, candidates)
-        left = tokens_left(organization=organization)
-        if left is not None and not under_way.reserve(organization, tokens, left=left):
-            return f"The day's tokens do not suffice until {next_day():%Y-%m-%d %H:%M %Z}."
+        claim = self.desk.claim
         try:
-            with self._slot():
-                answer = self.proposer.ask(lessons, candidates, refused)
-            # An answer is not lost because the database was restarted meanwhile: here that shows.
-            through_outage(
-                lambda: count_tokens(
-                    organization=organization,
-                    prompt=answer.prompt_tokens,
-                    completion=answer.completion_tokens,
-                    calls=answer.calls,
-                ),
-                patience=stalled_after().total_seconds(),
-            )
-        finally:
-            if left is not None:
-                under_way.release(organization, tokens)
+            kept = reserve(organization=organization, claim=claim, tokens=tokens)
+        except NoRoom:
+            return f"The day's tokens do not suffice until {next_day():%Y-%m-%d %H:%M %Z}."
+        with self._slot():
+            answer = self.proposer.ask(lessons, candidates, refused)
+        # An answer is not lost because the database was restarted meanwhile: here that shows.
+        through_outage(
+            lambda: spend(
+                organization=organization,
+                claim=claim,
+                reserved=kept,
+                prompt=answer.prompt_tokens,
+                completion=answer.completion_tokens,
+                calls=answer.calls,
+            ),
+            patience=stalled_after().total_seconds(),
+        )
         if not answer.error:
             return answer
         if answer.fault == "endpoint":

@@ -22,6 +22,11 @@ class Claim(Protocol):
         """The id of the run."""
         ...
 
+    @property
+    def fence(self) -> int:
+        """Which of the run's processes it is."""
+        ...
+
     def hold(self) -> AutoDreamRun:
         """Lock the run until the transaction ends, or raise because it is somebody else's by now."""
         ...

@@ -40,7 +40,8 @@ class AutoDreamRun(Owned):
 
     The running row is the lock: a partial unique constraint allows one per owner, whichever door starts
     it; one more may wait for a worker. `fence` rises with every claim of the row, and each write of a run
-    checks it, so that a process that lost its run cannot write any more.
+    checks it, so that a process that lost its run cannot write any more. `reserved_tokens` is what the calls
+    on their way may use of the day's budget; it counts while the run lives.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("run"), editable=False)
@@ -52,6 +53,7 @@ class AutoDreamRun(Owned):
     counts = models.JSONField(default=dict, blank=True)
     notes = models.JSONField(default=list, blank=True)
     tokens = models.PositiveIntegerField(default=0)
+    reserved_tokens = models.PositiveIntegerField(default=0, editable=False)
     error = models.TextField(blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -21,10 +23,10 @@ from skills.asking import Stopped
 from skills.distillation.types import DistillerReply
 from skills.dream import dream
 from skills.evolution.types import EvolutionReport
-from skills.models import AutoDreamRun, DistillationAttempt
+from skills.models import AutoDreamRun, DistillationAttempt, RunState
 from skills.resting import retry_failed
-from skills.runs import LostRun, claim
-from skills.spending import UnderWay, under_way
+from skills.runs import LostRun, RunClaim, claim, claim_run
+from skills.spending import NoRoom, release, reserve, reserved
 from skills.triggers import trigger_if_due
 from tests.factories import make_owner, make_session
 from tests.skills.scripted import ScriptedDistiller, one_lesson
@@ -200,8 +202,9 @@ def test_what_is_on_its_way_is_waited_for_where_it_may_leave_room(owner, distill
 def test_what_another_run_has_on_its_way_is_waited_for(owner, distiller, monkeypatch):
     budget(owner, 50)
     sealed(owner, 30)
-    assert under_way.reserve(owner.organization, 40, left=50)
-    monkeypatch.setattr(asking.time, "sleep", lambda _: under_way.release(owner.organization, 40))
+    other = begun(make_owner(owner.organization))
+    assert reserve(organization=owner.organization, claim=other, tokens=40) == 40
+    monkeypatch.setattr(asking.time, "sleep", lambda _: release(claim=other, tokens=40))
     run(owner)
     assert states(owner) == ["distilled"]
 
@@ -217,17 +220,84 @@ def test_answers_on_their_way_are_not_deferred(owner, distiller, settings):
     }  # fmt: skip
 
 
-def test_runs_of_one_process_share_what_is_left(owner, stranger):
-    shared = UnderWay()
-    assert shared.reserve(owner.organization, 30, left=50)
-    assert not shared.reserve(owner.organization, 30, left=50)
-    assert shared.reserve(stranger.organization, 30, left=50)
-    shared.release(owner.organization, 30)
-    assert shared.reserve(owner.organization, 50, left=50)
+def begun(owner: Owner) -> RunClaim:
+    return claim(owner=owner, trigger="api", parameters={})
+
+
+def has_room(held: RunClaim, tokens: int) -> bool:
+    try:
+        return reserve(organization=held.owner.organization, claim=held, tokens=tokens) == tokens
+    except NoRoom as none:
+        return not none.others_wait
+
+
+def test_runs_share_what_is_left_wherever_they_work(owner, stranger):
+    one, other, foreign = begun(owner), begun(make_owner(owner.organization)), begun(stranger)
+    budget(owner, 50)
+    budget(stranger, 50)
+    assert has_room(one, 30)
+    assert not has_room(other, 30)
+    assert has_room(foreign, 30)
+    release(claim=one, tokens=30)
+    assert has_room(other, 50)
+    assert not has_room(one, 1)
+
+
+def test_more_than_is_left_is_not_waited_for(owner):
+    held = begun(owner)
+    budget(owner, 50)
+    count_tokens(organization=owner.organization, prompt=30, completion=0)
+    with pytest.raises(NoRoom) as none:
+        reserve(organization=owner.organization, claim=held, tokens=21)
+    assert not none.value.others_wait
+
+
+@pytest.mark.parametrize("end", ["dies", "ends", "is taken over"])
+def test_what_a_run_had_set_aside_is_free_when_it(owner, end):
+    held, other = begun(owner), begun(make_owner(owner.organization))
+    budget(owner, 50)
+    assert has_room(held, 50)
+    if end == "ends":
+        held.end(RunState.FINISHED)
+    else:
+        AutoDreamRun.objects.filter(pk=held.run_id).update(heartbeat_at=None)
+    if end == "is taken over":
+        claim_run(run_id=held.run_id)
+    assert reserved(organization=owner.organization) == 0
+    assert has_room(other, 50)
+    release(claim=held, tokens=50)
+    assert reserved(organization=owner.organization) == 50
+
+
+def test_a_process_that_lost_its_run_sets_nothing_aside(owner):
+    held = begun(owner)
+    budget(owner, 50)
+    AutoDreamRun.objects.update(fence=9)
+    with pytest.raises(LostRun):
+        reserve(organization=owner.organization, claim=held, tokens=1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_at_once_no_more_are_asked_than_there_is_room_for():
+    organization, ready = make_owner().organization, Barrier(8)
+    budget(Owner(organization=organization, end_user=make_owner(organization).end_user), 100)
+    held = [begun(make_owner(organization)) for _ in range(8)]
+
+    def ask(each: RunClaim) -> bool:
+        ready.wait()
+        try:
+            return has_room(each, 30)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(ask, held)) == 3
+    assert reserved(organization=organization) == 90
 
 
 def taken_over(turns, first_seq) -> DistillerReply:
-    AutoDreamRun.objects.update(fence=9)
+    AutoDreamRun.objects.update(heartbeat_at=None)
+    claim_run(run_id=AutoDreamRun.objects.get().pk)
     connection.close()
     return one_lesson(turns, first_seq)
 
@@ -240,8 +310,7 @@ def test_a_run_that_is_lost_keeps_nothing_reserved_and_its_answers_are_counted(m
     sealed(owner, 30)
     with pytest.raises(LostRun):
         run(owner)
-    assert under_way.reserve(owner.organization, 100, left=100)
-    under_way.release(owner.organization, 100)
+    assert reserved(organization=owner.organization) == 0
     assert tokens_used(organization=owner.organization) == A_CALL
 
 

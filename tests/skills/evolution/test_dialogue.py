@@ -30,7 +30,7 @@ from skills.review.history import archive, rollback
 from skills.review.publishing import approve, reject
 from skills.runs import claim
 from skills.search.service import search
-from skills.spending import under_way
+from skills.spending import reserved
 from tests.endpoints import ChatAnswer, ChatRequest
 from tests.factories import make_content, make_experience, make_session, make_skill
 from tests.skills.evolution.answers import answer, create, edit, operation
@@ -495,22 +495,23 @@ def test_when_the_days_tokens_are_used_up_topics_wait(owner, held, ask, chat_ser
     assert (chat_server.calls, statuses(one)) == (0, [PENDING])
 
 
+@pytest.mark.django_db(transaction=True)
 def test_what_a_question_may_take_is_reserved_while_it_is_asked(owner, held, ask, chat_server):
     OrganizationSettings.objects.update_or_create(
         organization=owner.organization, defaults={"daily_token_budget": 6_000}
     )
-    reserved: list[bool] = []
+    seen: list[int] = []
     one = lesson(owner)
 
     def look(request: ChatRequest) -> str:
-        reserved.append(under_way.reserve(owner.organization, 3_000, left=6_000))
+        seen.append(reserved(organization=owner.organization))
+        connection.close()
         return answer(create(one))
 
     ask(look)
     assert len(evolve(owner=owner, claim=held).proposed) == 1
-    assert reserved == [False]
-    assert under_way.reserve(owner.organization, 6_000, left=6_000)
-    under_way.release(owner.organization, 6_000)
+    assert 3_000 < seen[0] < 6_000
+    assert reserved(organization=owner.organization) == 0
 
 
 def test_a_question_waits_for_a_slot_and_gives_it_back(owner, held, ask, chat_server, settings):
@@ -563,7 +564,7 @@ def test_a_crash_between_answer_and_bookkeeping_leaves_nothing_half_done(
         raise RuntimeError("crash")
 
     with monkeypatch.context() as patch:
-        patch.setattr(dialogue, "count_tokens", crash)
+        patch.setattr(dialogue, "spend", crash)
         with pytest.raises(RuntimeError):
             evolve(owner=owner, claim=held)
     assert (SkillRevision.objects.count(), statuses(cited)) == (0, [PENDING])

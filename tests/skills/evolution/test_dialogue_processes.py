@@ -30,7 +30,7 @@ from skills.evolution import dialogue
 def halt(**_):
     print("answered", flush=True)
     time.sleep(60)
-dialogue.count_tokens = halt
+dialogue.spend = halt
 """
 CALL = """
 import sys
