@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 import mirix.api.paths  # noqa: F401 registers <id:…> for the routes of the apps
-from mirix.api.erasure import EraseUserView
+from mirix.api.erasure import EraseClientView, EraseUserView
 from mirix.api.health import HealthView, ReadyView
 from mirix.api.home import HomeView
 from mirix.api.metrics import MetricsView
@@ -29,6 +29,7 @@ urlpatterns = [
     path("auth/token", TokenView.as_view(), name="auth-token"),
     path("auth/token/refresh", RefreshView.as_view(), name="auth-token-refresh"),
     path("users/create_or_get", EndUserView.as_view(), name="users-create-or-get"),
+    path("clients/<id:pk>/memories", EraseClientView.as_view(), name="client-memories"),
     path("users/<id:pk>/memories", EraseUserView.as_view(), name="user-memories"),
     path("v1/usage", UsageView.as_view(), name="usage"),
     *(

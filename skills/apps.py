@@ -19,7 +19,7 @@ class SkillsConfig(AppConfig):
         from mirix.tenants.counters import Counter, register
         from skills import retention
         from skills.distillation import checks  # noqa: F401  registers itself
-        from skills.erasure.owners import ERASER
+        from skills.erasure.eraser import ERASER
         from skills.measures import MEASURES
         from skills.selectors.experiences import quarantined_in
         from skills.selectors.proposals import waiting_in

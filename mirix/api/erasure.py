@@ -1,4 +1,4 @@
-"""DELETE `/users/{id}/memories`: a person's right to be forgotten, over the API."""
+"""DELETE `/users/{id}/memories` and `/clients/{id}/memories`: what somebody left here goes for good."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mirix.api.authentication import principal_of
 from mirix.api.errors import Conflict
 from mirix.api.views import APIView
 from mirix.tenants.audit import Actor
-from mirix.tenants.erasure import NothingThere, erase_end_user, find_end_users
-from mirix.tenants.models import ErasureReceipt, Permission
+from mirix.tenants.erasure import NothingThere, erase_client, erase_end_user, find_end_users
+from mirix.tenants.models import Client, ErasureReceipt, Permission
 
 
 class ReceiptSerializer(serializers.ModelSerializer):
@@ -113,3 +113,30 @@ class EraseUserView(APIView):
         except NothingThere as error:  # somebody else was faster
             raise Http404 from error
         return erased(receipt, preserved=[])
+
+
+class EraseClientView(APIView):
+    """Erase everything that came through a client."""
+
+    required_permission = Permission.ADMIN
+
+    @extend_schema(
+        operation_id="clients_erase",
+        tags=["erasure"],
+        summary="Erase everything that came through a client",
+        description="Its requests, turns and searches go, and what was learned of them. Skills that others' "
+        "sessions support too lose the erased support and go back to review. End users of whom nothing is "
+        "left go as well; the client and its keys stay.",
+        parameters=[OpenApiParameter("pk", OpenApiTypes.STR, "path", description="The client's id.")],
+        request=None,
+        responses={200: ErasureAnswer},
+    )
+    def delete(self, request: Request, pk: str) -> Response:
+        """Erase; 404 for a client that is not there or somebody else's."""
+        principal = principal_of(request)
+        rows = Client.objects.for_organization(principal.organization).filter(pk=pk)
+        client = rows.select_related("organization").first()
+        if client is None:
+            raise Http404
+        receipt = erase_client(client=client, actor=Actor.of_principal(principal))
+        return erased(receipt, preserved=["client", "api_keys"])

@@ -28,7 +28,7 @@ from django.db.models import Model, QuerySet
 
 from mirix import queue
 from mirix.tenants.audit import Act, Actor, record
-from mirix.tenants.models import EndUser, ErasedKind, ErasureReceipt, Organization
+from mirix.tenants.models import Client, EndUser, ErasedKind, ErasureReceipt, Organization
 from mirix.text import clean_text
 
 FINISH = "tenants.finish_erasure"
@@ -110,6 +110,15 @@ class Eraser:
     lock_end_user: Callable[[EndUser], object]
     """Take the locks that its writers take, in their order."""
     erase_end_user: Callable[[EndUser, Erasing], object]
+    end_users_of_client: Callable[[Client], Collection[str]]
+    """Of which end users it holds anything that came through a client; their ids."""
+    lock_client: Callable[[Client, Collection[str]], object]
+    """Take the locks, for those end users."""
+    erase_client: Callable[[Client, Collection[str], Erasing], object]
+    is_left: Callable[[EndUser], bool]
+    """Whether it holds anything that an end user is kept for."""
+    settle: Callable[[EndUser], object] = field(default=lambda end_user: None)
+    """Have what is left of an end user be learned from anew."""
     afterwards: Callable[[], bool] = field(default=lambda: True)
     """After the commit: drop what it keeps elsewhere; false where that has to be tried again."""
 
@@ -156,6 +165,42 @@ def _erase_end_user(end_user: EndUser, erasing: Erasing) -> None:
     for eraser in erasers():
         eraser.erase_end_user(end_user, erasing)
     erasing.delete(EndUser.objects.with_organization_of(end_user).filter(pk=end_user.pk))
+
+
+def erase_client(*, client: Client, actor: Actor, dry_run: bool = False) -> ErasureReceipt:
+    """Erase all that came through a client, and what was learned of it; the client and its keys stay.
+
+    What was learned of others' words as well is brought back to what these say. An end user of whom nothing
+    is left goes too. Raises `NothingThere` where the client is gone.
+    """
+
+    def act(erasing: Erasing) -> None:
+        ids = sorted({pk for eraser in erasers() for pk in eraser.end_users_of_client(client)})
+        for eraser in erasers():
+            eraser.lock_client(client, ids)
+        # Two erasures of it go one after the other; requests that come meanwhile are not held up.
+        rows = Client.objects.with_organization_of(client).filter(pk=client.pk)
+        if rows.select_for_update(no_key=True).first() is None:
+            raise NothingThere(f"{client.pk} is not there any more.")
+        for eraser in erasers():
+            eraser.erase_client(client, ids, erasing)
+        end_users = EndUser.objects.with_organization_of(client).filter(pk__in=ids).order_by("pk")
+        for end_user in end_users.select_related("organization"):
+            if any(eraser.is_left(end_user) for eraser in erasers()):
+                for eraser in erasers():
+                    eraser.settle(end_user)
+            else:
+                _erase_end_user(end_user, erasing)
+
+    return _erase(
+        organization=client.organization,
+        kind=ErasedKind.CLIENT,
+        subject=client,
+        name=client.pk,
+        actor=actor,
+        act=act,
+        dry_run=dry_run,
+    )
 
 
 def erase_rows(

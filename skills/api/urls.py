@@ -7,6 +7,7 @@ from django.urls import path
 from skills.api.compare import CompareView
 from skills.api.decisions import ApproveView, RejectView
 from skills.api.dream import DreamView
+from skills.api.erasure import EraseSkillView
 from skills.api.experiences import ExperienceViewSet, ReleaseView
 from skills.api.proposals import ProposalViewSet
 from skills.api.runs import RunViewSet
@@ -16,6 +17,7 @@ from skills.api.skills import SkillRevisionsView, SkillViewSet
 
 urlpatterns = [
     path("memory/auto_dream", DreamView.as_view(), name="auto-dream"),
+    path("memory/procedural/<id:pk>", EraseSkillView.as_view(), name="memory-procedural"),
     path("memory/search", SearchView.as_view(), name="memory-search"),
     path("memory/search_all_users", OrganizationSearchView.as_view(), name="memory-search-all-users"),
     path("v1/experiences", ExperienceViewSet.as_view({"get": "list"}), name="experiences"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from mirix.tenants.erasure import Eraser, Erasing
-from mirix.tenants.models import EndUser
+from mirix.tenants.erasure import Erasing
+from mirix.tenants.models import EndUser, Organization
 from skills.models import (
     AutoDreamRun,
     DistillationAttempt,
@@ -20,7 +21,6 @@ from skills.models import (
     SkillPosting,
     SkillRevision,
 )
-from skills.search.cache import cache
 from skills.search.embedding import EMBED_SKILLS
 from skills.triggers import RUN_DREAM
 
@@ -40,9 +40,14 @@ SUPPORT: Any = SkillRevision.experiences.through
 
 
 def lock_end_user(end_user: EndUser) -> None:
+    """Take the locks of what belongs to one end user."""
+    lock_owned(end_user.organization, [end_user.pk])
+
+
+def lock_owned(organization: Organization, end_users: Collection[str]) -> None:
     """Lock the runs, since each write of a run begins with its row, then what everybody else locks."""
     for model in LOCKED:
-        rows: Any = model.objects.with_organization_of(end_user).filter(end_user=end_user)
+        rows: Any = model.objects.for_organization(organization).filter(end_user__in=end_users)
         list(rows.select_for_update(of=("self",)).order_by("pk").values_list("pk", flat=True))
 
 
@@ -67,8 +72,3 @@ def erase_revisions(revisions: Any, erasing: Erasing) -> list[str]:
     erasing.delete(decisions.filter(revision__in=pks))
     erasing.delete(SUPPORT.objects.filter(skillrevision__in=pks))
     return erasing.delete(SkillRevision.objects.for_organization(erasing.organization).filter(pk__in=pks))
-
-
-ERASER = Eraser(
-    name="skills", lock_end_user=lock_end_user, erase_end_user=erase_end_user, afterwards=cache.forget
-)

@@ -50,6 +50,9 @@ users/create_or_get
 users/<id:pk>/memories
   DELETE   401     403   403    200    403       403       200            200        404       404
 
+clients/<id:pk>/memories
+  DELETE   401     403   403    200    403       403       200            200        404       404
+
 v1/usage
   GET,HEAD 401     200   200    200    200       200       200            200        200       200
 
@@ -64,6 +67,9 @@ memory/search
 
 memory/search_all_users
   GET,HEAD 401     200   200    200    200       200       200            200        200       200
+
+memory/procedural/<id:pk>
+  DELETE   401     403   403    200    403       403       200            200        404       404
 
 memory/auto_dream
   POST     401     403   202    202    403       202       202            202        404       404

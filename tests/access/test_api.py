@@ -54,6 +54,8 @@ BODIES: dict[str, Any] = {
 }
 """What is sent, by route; elsewhere an empty object."""
 IDS = {
+    "clients/": "tenants.client",
+    "memory/procedural/": "skills.skill",
     "users/": "tenants.enduser",
     "v1/sessions/": "conversations.session",
     "v1/intake/": "conversations.intakerecord",
