@@ -21,7 +21,7 @@ from conversations.envelope import Envelope, checked
 from conversations.models import History, IntakeRecord, IntakeState, Session, SessionState
 from conversations.sealing import close_session, seal_sessions
 from conversations.selectors import find_session, overdue_intake
-from conversations.storage import body_of, fail, store_turns
+from conversations.storage import body_of, fail, is_transient, store_turns
 from mirix.queue import defer
 from mirix.redaction import redact_json
 from mirix.tenants.models import Client
@@ -158,12 +158,7 @@ def _accept(
         session = _store_now(record, envelope.messages)
         _seal_older(owner, session, record)
     else:
-        session, redacts = statements.look_up(owner=owner, session_id=envelope.session_id)
-        record.body = {"messages": redact_json(envelope.messages) if redacts else envelope.messages}
-        with statements.sent_together() as cursor:
-            statements.insert(cursor, record)
-        # By name: the task is a door to this module.
-        defer(STORE_TURNS, queue=QUEUE, intake_id=record.pk)
+        session = _store_later(record, envelope.messages)
     answer = answer_of(record=record, session=session, wait=wait)
     if idempotency_key:
         record.answer = answer
@@ -184,16 +179,32 @@ def _note_without_session(record: IntakeRecord) -> None:
 def _store_now(record: IntakeRecord, messages: list[Any]) -> Session | None:
     """Store within the request, the row of the request last: once, with its account.
 
-    Whatever goes wrong costs the turns only, and the row says so.
+    Whatever goes wrong costs the turns only. What may pass by itself leaves them to the worker; of anything
+    else the row says what it was.
     """
     try:
         with transaction.atomic():
             return store_turns(record=record, messages=messages)
-    except Exception as error:  # noqa: BLE001  (written down and logged by `fail`)
+    except Exception as error:  # noqa: BLE001  (written down and logged by `fail`, or done again)
         record.report = record.stored_at = None
         record._state.adding = True  # whatever was written is undone
+        if is_transient(error):
+            return _store_later(record, messages)
         fail(record=record, messages=messages, error=error)
         return None
+
+
+def _store_later(record: IntakeRecord, messages: list[Any]) -> Session | None:
+    """Write the request alone, with a job to store its turns; return the session where there is one."""
+    owner = Owner(organization=record.organization, end_user=record.end_user)
+    session, redacts = statements.look_up(owner=owner, session_id=record.session_id)
+    record.state = IntakeState.QUEUED
+    record.body = {"messages": redact_json(messages) if redacts else messages}
+    with statements.sent_together() as cursor:
+        statements.insert(cursor, record)
+    # By name: the task is a door to this module.
+    defer(STORE_TURNS, queue=QUEUE, intake_id=record.pk)
+    return session
 
 
 def _seal_older(owner: Owner, session: Session | None, record: IntakeRecord) -> None:
@@ -298,7 +309,7 @@ def answer_of(*, record: IntakeRecord, session: Session | None, wait: bool) -> d
     return {
         "success": True,
         "message": _message(record),
-        "status": "processed" if wait else "queued",
+        "status": "processed" if wait and record.state != IntakeState.QUEUED else "queued",
         "message_count": record.message_count,
         "intake_id": record.pk,
         "session": _session_answer(record, session),

@@ -3,7 +3,7 @@
     ./run test         lint, types, import rules, migrations, schema; the tests; the tests in a browser
     ./run test unit    the same without the browser, and without tests that start processes or commit
     ./run test soak    the kill, load and volume tests with their full figures
-    ./run test --model one run with a small real model, whose server is compiled first: 20 minutes
+    ./run test --model one run with a small real model, whose server is compiled first: 5 to 20 minutes
 
 Each pytest process works on a fresh database cluster of its own, under `var/`, gone at the end; settings of
 the caller's environment do not reach it. Logs and results lie in `var/test-results/`. The last line is

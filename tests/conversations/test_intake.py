@@ -169,15 +169,39 @@ class TestFailure:
         assert add(HELLO).record.state == "stored"
         assert caplog.messages == ["storing a request at once failed (DataError); going step by step"]
 
-    @pytest.mark.parametrize("error", [RuntimeError("bug"), OperationalError("server closed the connection")])
     @pytest.mark.parametrize("where", ["_lock_session", "extract", "_update_session"])
-    def test_no_fault_of_storage_reaches_the_caller(self, add, monkeypatch, where, error):
+    def test_no_fault_of_storage_reaches_the_caller(self, add, monkeypatch, where):
         def fail(*args: Any, **kwargs: Any) -> None:
-            raise error
+            raise RuntimeError("bug")
 
         monkeypatch.setattr(storage, where, fail)
         assert add(HELLO).answer["session"]["state"] == "missed"
         assert IntakeRecord.objects.get().body == {"messages": [HELLO]}
+
+    @pytest.mark.parametrize("where", ["_lock_session", "extract", "_update_session"])
+    def test_what_may_pass_by_itself_leaves_the_turns_to_the_worker(self, add, monkeypatch, where):
+        add(HELLO)
+
+        def fail(*args: Any, **kwargs: Any) -> None:
+            raise OperationalError("no room on the disk")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(storage, where, fail)
+            accepted = add(BYE)
+        record = IntakeRecord.objects.get(state="queued")
+        assert accepted.answer == {
+            "success": True,
+            "message": "Accepted. The turns are stored by the worker.",
+            "status": "queued",
+            "message_count": 1,
+            "intake_id": record.pk,
+            "session": {"session_id": accepted.record.session_id, "state": "open", "turn_count": 1},
+            "turns": None,
+        }
+        assert (record.body, record.error) == ({"messages": [BYE]}, "")
+        assert ProcrastinateJob.objects.get().args == {"intake_id": record.pk}
+        store_queued(intake_id=record.pk)
+        assert contents() == ["hello", "bye"]
 
     def test_a_database_error_inside_the_savepoint_leaves_the_record(self, add, monkeypatch):
         def fail(*args: Any, **kwargs: Any) -> None:
