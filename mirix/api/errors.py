@@ -16,6 +16,7 @@ from django.core.exceptions import (
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.views import defaults
+from psycopg.errors import DiskFull
 from rest_framework import exceptions, status
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
@@ -60,6 +61,12 @@ class Unavailable(exceptions.APIException):
     wait = 5
 
 
+class NoRoom(Unavailable):
+    """503: the disk of the database is full."""
+
+    default_detail = "The database has no room left; try again when an operator has made some."
+
+
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Translate an exception of a view into the answer of the contract's status table.
 
@@ -96,7 +103,7 @@ def _of_database(error: Exception) -> Exception:
         return Conflict(ERASED)
     if isinstance(error, OperationalError | InterfaceError):
         logger.warning("database unavailable: %s", words_of(error))
-        return Unavailable()
+        return NoRoom() if isinstance(error.__cause__, DiskFull) else Unavailable()
     return error
 
 

@@ -1,0 +1,156 @@
+"""What mirix depends on fails while clients add and search: nothing acknowledged is lost, refusals say so."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+
+from tests.mirix.served import Served
+from tests.mirix.states import SOAK, State, opened, wait_until
+from tests.mirix.traffic import Traffic
+
+pytestmark = [pytest.mark.processes, pytest.mark.soak]
+
+CLIENTS = 200 if SOAK else 24
+RESTARTS = 5 if SOAK else 2
+PROCEED = 100 if SOAK else 20
+"""So many requests of each kind are done between two faults."""
+UNTHROTTLED = {"MIRIX_THROTTLE_READ": "0", "MIRIX_THROTTLE_WRITE": "0", "MIRIX_THROTTLE_SEARCH": "0"}
+UNAVAILABLE = {"detail": "The database is not available; try again shortly."}
+NO_ROOM = {"detail": "The database has no room left; try again when an operator has made some."}
+WAITING = "SELECT count(*) FROM conversations_intakerecord WHERE state <> 'stored'"
+STORED = "SELECT json_agg(content) FROM conversations_conversationmessage"
+
+
+@pytest.fixture
+def key(migrated_state: State) -> str:
+    made = migrated_state.manage("create_api_key", "--organization", "o", "--client", "c", "--json")
+    return str(json.loads(made.stdout)["key"])
+
+
+def stored(state: State) -> list[str]:
+    found = state.ask(f"SELECT coalesce(({STORED})::text, '[]')")
+    return sorted(json.loads(found))
+
+
+def go_on(traffic: Traffic) -> None:
+    """Wait until clients get through again."""
+    adds, searches = traffic.done("add") + PROCEED, traffic.done("search") + PROCEED
+    traffic.wait_for(lambda: traffic.done("add") >= adds and traffic.done("search") >= searches)
+
+
+def assert_nothing_is_lost(state: State, traffic: Traffic) -> None:
+    """Whatever was acknowledged is stored, the worker's part included, and nothing twice."""
+    wait_until(lambda: state.ask(WAITING) == "0")
+    found = stored(state)
+    assert not set(traffic.added) - set(found), "acknowledged, and not there"
+    assert len(found) == len(set(found)), "there twice"
+
+
+def test_postgresql_is_killed_under_load(migrated_state: State, key: str):
+    served = Served(migrated_state, **UNTHROTTLED)
+    with Traffic(served.port, key).flowing(CLIENTS) as traffic:
+        for _ in range(RESTARTS):
+            go_on(traffic)
+            migrated_state.postmaster.kill()
+            wait_until(lambda: migrated_state.ready)
+        go_on(traffic)
+    assert traffic.odd == []
+    assert {status for status, _, _ in traffic.refusals} <= {503}
+    assert all((retry, body) == ("5", UNAVAILABLE) for _, retry, body in traffic.refusals), traffic.refusals[
+        :3
+    ]
+    assert_nothing_is_lost(migrated_state, traffic)
+
+
+@contextmanager
+def redis_at(socket: Path) -> Iterator[None]:
+    """Run a Redis until the block ends, and then kill it."""
+    program = shutil.which("redis-server")
+    assert program, "redis-server is missing"
+    process = subprocess.Popen(
+        [program, "--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no"],
+        cwd=socket.parent,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(socket.exists)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        socket.unlink(missing_ok=True)
+
+
+def test_redis_is_killed_under_load_and_comes_back(migrated_state: State, key: str, place: Path):
+    socket = place / "redis.sock"
+    environment = UNTHROTTLED | {"MIRIX_REDIS_URL": f"unix://{socket}?db=0"}
+    with redis_at(socket):
+        served = Served(migrated_state, **environment)
+    with Traffic(served.port, key).flowing(CLIENTS) as traffic:
+        for _ in range(RESTARTS):
+            go_on(traffic)
+            with redis_at(socket):
+                go_on(traffic)
+        go_on(traffic)
+    assert (traffic.odd, traffic.refusals) == ([], [])
+    assert_nothing_is_lost(migrated_state, traffic)
+
+
+@pytest.fixture
+def small_disk(migrated_state: State, place: Path) -> Iterator[State]:
+    """A state on a disk of its own that has 24 MB left."""
+    folder = place / "disk"
+    folder.mkdir()
+    used = sum(path.stat().st_blocks * 512 for path in migrated_state.var_dir.rglob("*"))
+    size = f"size={used + 24_000_000}"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"mode=0755,{size}", "tmpfs", folder], check=True)
+    try:
+        migrated_state.copy_to(folder / "var")
+        with opened(folder / "var") as state:
+            yield state
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_the_disk_is_full_and_gets_room_again(small_disk: State):
+    made = small_disk.manage("create_api_key", "--organization", "o", "--client", "c", "--json")
+    served = Served(small_disk, **UNTHROTTLED)
+    traffic = Traffic(served.port, str(json.loads(made.stdout)["key"]))
+    ballast = small_disk.var_dir.parent / "ballast"
+    with traffic.flowing(4):
+        go_on(traffic)
+        fill(ballast)
+        traffic.wait_for(lambda: traffic.statuses["add 503"] >= 5)
+        assert served.get("/health")[0] == 200
+        ballast.unlink()
+        go_on(traffic)
+    assert traffic.odd == []
+    assert {(status, retry) for status, retry, _ in traffic.refusals} == {(503, "5")}
+    assert NO_ROOM in [body for _, _, body in traffic.refusals]
+    assert_nothing_is_lost(small_disk, traffic)
+    assert_readable(small_disk)
+
+
+def fill(path: Path) -> None:
+    """Write until the disk is full."""
+    with path.open("wb", buffering=0) as file:
+        for size in (1_000_000, 4_096):
+            with pytest.raises(OSError, match="No space left"):
+                file.writelines(repeat(bytes(size)))
+
+
+def assert_readable(state: State) -> None:
+    """Read every row of every table; pages have check sums."""
+    tables = json.loads(
+        state.ask("SELECT json_agg(format('%I.%I', schemaname, tablename)) FROM pg_tables").replace("'", '"')
+    )
+    for table in tables:
+        state.ask(f"SELECT count(t::text) FROM {table} t")
