@@ -35,6 +35,7 @@ from skills.models import DistillationAttempt, SkillExperience, Verdict
 from skills.models.experiences import MAX_CONTENT_CHARS, MAX_QUOTE_CHARS, MAX_TITLE_CHARS
 from skills.resting import asked_for, pause_after, rest_of
 from skills.runs import RunClaim
+from skills.superseding import supersede_retold
 from skills.surroundings import surroundings_of
 
 logger = logging.getLogger(__name__)
@@ -289,6 +290,8 @@ def _store(
         experience.turn_id = turn_ids.get(experience.turn_seq)
         experience.filter_tags = session.filter_tags
     SkillExperience.objects.bulk_create(experiences)
+    if reading.first_seq > 1:
+        supersede_retold(session=session, experiences=experiences)
 
 
 def _experience(

@@ -123,6 +123,7 @@ class ExperienceAdmin(BulkAdmin):
             "form": ReleaseForm(),
             "may_release": allowed is None or obj.organization_id in allowed,
             "revisions": obj.revisions.order_by("-created_at", "id")[:50],
+            "superseded": obj.superseded.order_by("-created_at", "id")[:50],
             "type_colour": TYPE_COLOURS[obj.get_experience_type_display()],
         }
 

@@ -48,6 +48,9 @@ class ExperienceSerializer(serializers.ModelSerializer):
     turn = serializers.SerializerMethodField(help_text="`convmsg-<n>`; null once the turn is pruned.")
     quarantined = serializers.BooleanField(help_text="Evolution leaves it alone until a member releases it.")
     quarantine_reason = serializers.CharField(help_text="Why it is, or was until it was released.")
+    superseded_by_id = serializers.CharField(
+        allow_null=True, help_text="The newer experience that took its place, where it is `superseded`."
+    )
     released_by = serializers.SerializerMethodField(help_text="The member's name; null for keys.")
 
     class Meta:
@@ -78,6 +81,7 @@ class ExperienceSerializer(serializers.ModelSerializer):
             "released_by",
             "release_reason",
             "status",
+            "superseded_by_id",
             "filter_tags",
             "created_at",
         ]

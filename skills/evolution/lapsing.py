@@ -12,6 +12,7 @@ from skills.models import AuthorKind, AutoDreamRun, SkillRevision
 from skills.review.errors import ReviewError
 from skills.review.publishing import bring_up_to_date, lapse
 from skills.selectors.proposals import outdated_proposals
+from skills.superseding import revive_orphans
 
 
 class Claim(Protocol):
@@ -38,6 +39,9 @@ def settle_outdated(*, owner: Owner, claim: Claim) -> list[Refusal]:
     What does not fit is closed, and its experiences are pending again, so that the run proposes anew.
     Nobody's own words are moved or dropped: what a person wrote or edited waits for a person.
     """
+    with transaction.atomic():
+        claim.hold()
+        revive_orphans(owner=owner)
     notes = []
     for revision in outdated_proposals(owner=owner).exclude(author_kind=AuthorKind.HUMAN):
         with transaction.atomic():

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 
 from conversations.models import ConversationMessage, Session, TurnRole
 from mirix.ids import id_factory
-from mirix.tenants.constraints import SameOwner
+from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.models import Client, Owned
 
 MAX_TITLE_CHARS = 256
@@ -49,6 +49,9 @@ class SkillExperience(Owned):
     stands word for word in the turn; it stays here when the turn is pruned, with who spoke (`turn_role`) and
     when that was done (`turn_pruned_at`).
 
+    One that a newer one took the place of is `superseded`, and `superseded_by` names that
+    (`skills.superseding`); what came from elsewhere as superseded names none.
+
     Evolution leaves one alone while it is `quarantined`. Why it was stays when a person releases it, beside
     who that was, when and why.
     """
@@ -85,6 +88,9 @@ class SkillExperience(Owned):
     status = models.CharField(
         max_length=16, choices=ExperienceStatus.choices, default=ExperienceStatus.PENDING
     )
+    superseded_by = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="superseded"
+    )
     # The model that was asked what to make of it and left it pending, with the version of the question.
     considered_by = models.CharField(max_length=200, blank=True, editable=False)
     filter_tags = models.JSONField(default=dict, blank=True)
@@ -105,6 +111,12 @@ class SkillExperience(Owned):
             models.CheckConstraint(
                 condition=Q(status__in=ExperienceStatus.values), name="experience_status_valid"
             ),
+            models.CheckConstraint(
+                condition=Q(superseded_by=None) | Q(status=ExperienceStatus.SUPERSEDED),
+                name="experience_superseded_by_status",
+            ),
+            owner_key("experience_owner_key"),
+            SameOwner(field="superseded_by", name="experience_superseded_by_same_owner"),
             SameOwner(field="session", name="experience_session_same_owner"),
             SameOwner(field="attempt", name="experience_attempt_same_owner"),
             SameOwner(field="client", name="experience_client_same_organization"),

@@ -187,6 +187,28 @@ def test_a_rerun_distils_nothing(owner, distil_by, evolution):
     assert evolution == [owner, owner]
 
 
+def test_a_session_that_goes_on_and_says_it_again_speaks_once(owner, distil_by):
+    """Its latest words count; another lesson of it, and the same one of another session, stay."""
+
+    def script(turns, first_seq):
+        new = [turn for turn in turns if turn.seq >= first_seq]
+        titles = ("Ask for the card", f"Turn {first_seq} alone")
+        return DistillerReply(verdict="ok", lessons=[lesson(new[-1], title=title) for title in titles])
+
+    distil_by(script)
+    session, other = sealed(owner, "The other card."), sealed(owner, "The other card, please.")
+    run(owner)
+    append_turn(owner, session, "I said the other card.")
+    Session.objects.filter(pk=session.pk).update(state="sealed")
+    run(owner)
+
+    told = SkillExperience.objects.filter(title="Ask for the card").order_by("created_at")
+    old, new = told.filter(session=session)
+    assert (old.status, old.superseded_by, new.turn_seq, new.status) == ("superseded", new, 2, "pending")
+    assert told.get(session=other).status == "pending"
+    assert SkillExperience.objects.filter(status="superseded").count() == 1
+
+
 def test_other_owners_sessions_are_left_alone(owner, stranger, distil_by):
     distiller = distil_by()
     foreign = sealed(stranger, "Theirs.")

@@ -12,7 +12,14 @@ from django.db.models import ForeignKey, Model
 from conversations.models import ConversationMessage
 from mirix.tenants.constraints import SameOwner
 from mirix.tenants.models import ApiKey, Organization, TenantModel
-from skills.models import ReviewDecision, SearchChange, SkillDocument, SkillEmbedding, SkillRevision
+from skills.models import (
+    ReviewDecision,
+    SearchChange,
+    SkillDocument,
+    SkillEmbedding,
+    SkillExperience,
+    SkillRevision,
+)
 from tests.factories import (
     make_attempt,
     make_client,
@@ -94,7 +101,8 @@ def row_of(owner, link: str) -> Model:
     key.replaced_by = ApiKey.objects.exclude(pk=key.pk).get(client=client)
     rows: list[Model] = [
         key, session, run, attempt, make_proposer_call(run), skill, proposal, turn, turn.intake,
-        make_experience(owner, session, attempt=attempt, client=client),
+        make_experience(owner, session, attempt=attempt, client=client, status="superseded",
+                        superseded_by=make_experience(owner, session)),
         ReviewDecision(organization=owner.organization, revision=proposal, decision="reject"),
         SkillDocument(organization=owner.organization, end_user=owner.end_user, skill=skill, name_length=1,
                       triggers_length=1, description_length=1, instructions_length=1),
@@ -138,6 +146,7 @@ def test_a_row_of_another_owner_is_refused(owner, near, far, link, whose):
         ConversationMessage: {"seq": 99},
         SkillRevision: {"state": "rejected"},
         SkillEmbedding: {"space": "n"},
+        SkillExperience: {"status": "superseded"},
     }
     aside = asides.get(model, {})
     model.objects.filter(pk=mine.pk).update(**{field.attname: target}, **aside)

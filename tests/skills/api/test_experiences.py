@@ -66,6 +66,7 @@ def test_an_experience_shows_its_evidence(read_api, owner):
         "released_by": None,
         "release_reason": "",
         "status": "pending",
+        "superseded_by_id": None,
         "revisions": [],
         "filter_tags": {"desk": "air"},
         "created_at": experience.created_at.isoformat().replace("+00:00", "Z"),
