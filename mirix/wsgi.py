@@ -12,6 +12,7 @@ from django.db import OperationalError, connection
 from mirix.checks import UnappliedMigrationsError, require_migrations
 from mirix.chunked import with_length
 from mirix.environment import BadSetting
+from mirix.llm.embeddings import load_client
 from mirix.refusals import answer_in_json
 
 CANNOT_LOAD = 4  # on this status gunicorn stops; on most others it would fork a worker again, for ever
@@ -25,6 +26,7 @@ try:
         require_migrations()
     finally:
         connection.close()
+    load_client()
 except (BadSetting, UnappliedMigrationsError, OperationalError) as refusal:
     print(f"mirix does not start: {refusal}", file=sys.stderr)
     sys.exit(CANNOT_LOAD)

@@ -101,7 +101,7 @@ class EmbeddingEndpoint:
         asked = asked_of(text)
         if reason := self._rest.reason_for(len(asked)):
             raise EmbeddingFailed(reason)
-        _ = self._client  # what it takes to be made is no wait
+        self.load_client()  # what that takes is no wait
         began = time.monotonic()
         try:
             (vector,) = self._embed(
@@ -126,6 +126,10 @@ class EmbeddingEndpoint:
             timeout=DOCUMENT_TIMEOUT_SECONDS,
             retries=DOCUMENT_RETRIES,
         )
+
+    def load_client(self) -> None:
+        """Load the client and what it speaks with, without asking anything."""
+        _ = self._client.embeddings
 
     def close(self) -> None:
         """Give up the connections; the next call opens new ones."""
@@ -219,6 +223,15 @@ def get_endpoint() -> EmbeddingEndpoint | None:
             document_input_type=settings.MIRIX_EMBEDDING_DOCUMENT_INPUT_TYPE,
         )
     )
+
+
+def load_client() -> None:
+    """Load what asking takes, where an endpoint is configured: a process that serves does it as it starts.
+
+    It takes a second or two, which the first search would have to wait, and every other one with it.
+    """
+    if endpoint := get_endpoint():
+        endpoint.load_client()
 
 
 @lru_cache(maxsize=8)

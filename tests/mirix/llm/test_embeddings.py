@@ -292,6 +292,17 @@ def test_the_client_is_imported_only_when_it_is_asked():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize(("model", "loaded"), [("scripted", "True"), ("", "False")])
+def test_a_process_that_serves_loads_it_before_the_first_search(migrated_state, model, loaded):
+    migrated_state.hold()
+    done = migrated_state.run(
+        "-c",
+        "import mirix.wsgi, sys; print('openai.resources.embeddings' in sys.modules)",
+        env={"MIRIX_EMBEDDING_MODEL": model, "MIRIX_EMBEDDING_BASE_URL": "http://127.0.0.1:9/v1"},
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, loaded), done.stderr
+
+
 class TestChecks:
     @pytest.mark.parametrize(
         ("model", "url", "key", "found"),
