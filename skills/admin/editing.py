@@ -21,11 +21,24 @@ from skills.admin.review import FIELD_LABELS
 from skills.content import Content
 from skills.models import RevisionState, Skill, SkillRevision
 from skills.review.diffs import field_diffs
-from skills.review.editing import edit_proposal, edit_skill, latest_of
+from skills.review.editing import Outcome, edit_proposal, edit_skill, latest_of, outcome_of_edit
 from skills.review.errors import EditConflict, InvalidContent, ReasonRequired, ReviewError
 from skills.review.rebasing import merged
 
 WRITING_ROLES = DECIDING_ROLES | OPERATING_ROLES
+WHAT_BECOMES = {
+    Outcome.PUBLISHED: "",
+    Outcome.PUBLISHED_WITHOUT_RISK: "Yours is published at once where it carries no risk flag; "
+    "else somebody who decides looks at it first.",
+    Outcome.PROPOSED: "Somebody who decides looks at it first.",
+    Outcome.PROPOSED_TO_OTHERS: "Yours waits until somebody else than you has approved it.",
+}
+SUBMIT = {
+    Outcome.PUBLISHED: "Publish",
+    Outcome.PUBLISHED_WITHOUT_RISK: "Send",
+    Outcome.PROPOSED: "Propose",
+    Outcome.PROPOSED_TO_OTHERS: "Propose",
+}
 EDIT_TEMPLATE = "admin/skills/edit.html"
 
 
@@ -79,7 +92,7 @@ class WritingAdmin(ManagedAdmin):
         """Show the form on GET; on POST save it, or show what was wrong, or what somebody else wrote."""
         named = _named(row, request.POST.get("seen", ""))
         began = named or base
-        decides = may_decide(request, row)
+        outcome = outcome_of_edit(row=row, may_decide=may_decide(request, row))
 
         def write(form: EditForm) -> HttpResponse:
             if named is None:
@@ -99,13 +112,14 @@ class WritingAdmin(ManagedAdmin):
                 request,
                 form,
                 title="Edit",
-                text=_about(row, decides=decides),
-                submit="Publish" if decides else "Propose",
+                text=f"{_stays(row)} {WHAT_BECOMES[outcome]}".strip(),
+                submit=SUBMIT[outcome],
                 obj=row,
                 status=status,
                 template=EDIT_TEMPLATE,
-                may_wait=decides and isinstance(row, SkillRevision),
+                may_wait=outcome == Outcome.PUBLISHED and isinstance(row, SkillRevision),
                 name=row.name,
+                waiting=_waiting_for(row),
                 **extra,
             )
 
@@ -200,6 +214,13 @@ def _address(theirs: SkillRevision) -> str:
     return reverse("admin:skills_skillrevision_edit", args=[theirs.pk])
 
 
+def _waiting_for(row: Any) -> SkillRevision | None:
+    """Return the proposal that waits for a skill and is to be edited in its stead."""
+    if not isinstance(row, Skill):
+        return None
+    return row.revisions.filter(state=RevisionState.PROPOSED).select_related("merged_from").first()
+
+
 def _led_on(request: HttpRequest, revision: SkillRevision) -> HttpResponse:
     if revision.state == RevisionState.PUBLISHED:
         messages.success(request, f"Published {revision.name} {revision.version}.")
@@ -208,9 +229,7 @@ def _led_on(request: HttpRequest, revision: SkillRevision) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:skills_skillrevision_change", args=[revision.pk]))
 
 
-def _about(row: Any, *, decides: bool) -> str:
+def _stays(row: Any) -> str:
     if isinstance(row, SkillRevision):
-        what = "Your text takes the place of the proposal, whose evidence stays with it."
-    else:
-        what = f"Version {row.version} stays in its history."
-    return what if decides else f"{what} Somebody who decides looks at it first."
+        return "Your text takes the place of the proposal, whose evidence stays with it."
+    return f"Version {row.version} stays in its history."

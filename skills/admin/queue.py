@@ -8,7 +8,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from mirix.admin_base import organization_ids, roles
-from mirix.tenants.selectors import deciding_in
+from mirix.tenants.models import Organization, Role
+from mirix.tenants.selectors import deciding_in, deciding_roles
 from skills.models import RevisionState, Skill, SkillRevision
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
 
@@ -33,6 +34,12 @@ def deciding_ids(request: HttpRequest) -> list[str] | None:
     if kept is None:
         kept = request.__dict__["_mirix_deciding"] = deciding_in(roles(request))
     return kept
+
+
+def deciders_of(organization: Organization) -> str:
+    """Return who decides in an organization, in words that begin a sentence; one query."""
+    roles = deciding_roles(organization=organization)
+    return "Reviewers and administrators" if Role.REVIEWER in roles else "Administrators"
 
 
 def waiting(request: HttpRequest) -> QuerySet:

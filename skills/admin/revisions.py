@@ -20,13 +20,14 @@ from mirix.admin_base import OrganizationFilter, display, two_lines
 from mirix.templatetags.mirix_admin import ago
 from skills.admin.bulk import DecidingAdmin, approving, rejecting
 from skills.admin.columns import plus_minus
-from skills.admin.editing import WritingAdmin, may_edit, save_proposal
-from skills.admin.queue import may_decide, place_of
+from skills.admin.editing import WritingAdmin, may_edit, save_proposal, user_of
+from skills.admin.queue import deciders_of, may_decide, place_of
 from skills.admin.review import review_context
 from skills.content import Content
 from skills.models import RevisionState, SkillRevision
 from skills.review.diffs import changed_words, field_diffs
 from skills.review.errors import ReasonRequired, ReviewError
+from skills.review.policy import wants_other_eyes
 from skills.review.publishing import approve, reject
 from skills.review.risks import RISK_LABELS
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
@@ -199,9 +200,12 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
 
     def page_context(self, request: HttpRequest, obj: SkillRevision) -> dict[str, Any]:
         """Return what changes, why, what to watch, and whether the user decides."""
+        decides = may_decide(request, obj)
         return review_context(obj, text_before(obj)) | {
             "place": place_of(request, obj),
-            "may_decide": may_decide(request, obj),
+            "may_decide": decides,
+            "is_own": decides and obj.author_id == user_of(request).pk and wants_other_eyes(obj),
+            "deciders": "" if decides else deciders_of(obj.organization),
             "may_edit": may_edit(request, obj),
         }
 

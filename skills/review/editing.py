@@ -7,6 +7,7 @@ both texts, so that nobody overwrites what they have not read.
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -19,12 +20,33 @@ from skills.content import Content
 from skills.models import AuthorKind, RevisionAction, RevisionState, Skill, SkillRevision
 from skills.review.bases import has_moved, on_today
 from skills.review.errors import AlreadyDecided, EditConflict, NothingToDo
-from skills.review.policy import wants_other_eyes
 from skills.review.proposals import propose
 from skills.review.publishing import approve
 
 BY_HAND = "Edited by hand."
 BY_POLICY = "No risk flags: published by the organization's policy."
+
+
+class Outcome(Enum):
+    """What becomes of a person's text once they send it."""
+
+    PUBLISHED = "published"
+    PUBLISHED_WITHOUT_RISK = "published where it carries no risk flag, else proposed"
+    PROPOSED = "proposed"
+    PROPOSED_TO_OTHERS = "proposed, and its author does not decide about it"
+
+
+def outcome_of_edit(*, row: Skill | SkillRevision, may_decide: bool) -> Outcome:
+    """Return what an edit of a skill or a proposal comes to; `may_decide` as in `edit_skill`. One query."""
+    chosen = effective(row.organization)
+    if chosen.four_eyes:
+        return Outcome.PROPOSED_TO_OTHERS
+    if may_decide:
+        return Outcome.PUBLISHED
+    is_merge = isinstance(row, SkillRevision) and row.merged_from_id is not None
+    if chosen.review_policy == ReviewPolicy.AUTOMATIC and not is_merge:
+        return Outcome.PUBLISHED_WITHOUT_RISK
+    return Outcome.PROPOSED
 
 
 @transaction.atomic
@@ -157,16 +179,10 @@ def _refuse_overtaken(proposal: SkillRevision) -> None:
 def _decided(
     revision: SkillRevision, author: User | None, *, may_decide: bool, publish: bool = True, reason: str
 ) -> SkillRevision:
-    if wants_other_eyes(revision):
-        pass
-    elif may_decide:
-        if publish:
+    match outcome_of_edit(row=revision, may_decide=may_decide):
+        case Outcome.PUBLISHED if publish:
             approve(revision=revision, decided_by=author, reason=reason or BY_HAND)
-    elif not revision.risk_flags and not revision.merged_from_id and _publishes_by_itself(revision):
-        approve(revision=revision, reason=BY_POLICY)
+        case Outcome.PUBLISHED_WITHOUT_RISK if not revision.risk_flags:
+            approve(revision=revision, reason=BY_POLICY)
     revision.refresh_from_db()
     return revision
-
-
-def _publishes_by_itself(revision: SkillRevision) -> bool:
-    return effective(revision.organization).review_policy == ReviewPolicy.AUTOMATIC

@@ -132,7 +132,8 @@ def _superseded(
     if target is not None and (found is None or found.pk != target.pk):
         raise ProposalConflict(f"The proposal {target.pk} is no longer open.")
     if target is None and found is not None:
-        raise ProposalConflict(f"The proposal {found.pk} for “{found.name}” is open; amend that one.")
+        what = f" to take “{found.merged_from.name}” in" if found.merged_from else ""
+        raise ProposalConflict(f"The proposal {found.pk} for “{found.name}”{what} is open; amend that one.")
     if found and skill and not on_new_base and has_moved(skill=skill, base=found.base):
         raise ProposalConflict(f"The proposal {found.pk} was made before version {skill.version}.")
     if found is not None:
