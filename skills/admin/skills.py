@@ -9,10 +9,14 @@ from django.db.models import F
 from django.http import HttpRequest
 
 from mirix.admin_base import OrganizationFilter, display, two_lines
+from mirix.admin_erasing import ErasingAdmin
+from mirix.admin_forms import actor_of, administers
 from mirix.templatetags.mirix_admin import ago
+from mirix.tenants.models import ErasureReceipt
 from skills.admin.evidence import view_experience
 from skills.admin.history import HistoryAdmin
 from skills.admin.travelling import TravellingAdmin
+from skills.erasure.single import erase_skill
 from skills.models import RevisionState, Skill, SkillExperience
 from skills.selectors.searches import MOST, use_of
 
@@ -28,7 +32,7 @@ MAX_EVIDENCE = 50
 
 
 @admin.register(Skill)
-class SkillAdmin(TravellingAdmin, HistoryAdmin):
+class SkillAdmin(TravellingAdmin, HistoryAdmin, ErasingAdmin):
     """Published skills; review alone writes them."""
 
     page_template = "admin/skills/skill/page.html"
@@ -57,6 +61,16 @@ class SkillAdmin(TravellingAdmin, HistoryAdmin):
         """Return how long ago that was."""
         return ago(obj.updated_at)
 
+    erasing_title = "Erase this skill"
+    erasing_text = (
+        "The skill goes at once with all its versions, decisions and proposals, and nobody can bring it "
+        "back. To take it out of use and keep its past, archive it instead."
+    )
+
+    def erase(self, request: HttpRequest, obj: Skill) -> ErasureReceipt:
+        """Erase the skill."""
+        return erase_skill(skill=obj, actor=actor_of(request))
+
     def page_context(self, request: HttpRequest, obj: Skill) -> dict[str, Any]:
         """Return its past, and the experiences that its published versions rest on."""
         revisions = obj.revisions.select_related("author").order_by("-created_at", "id")[:MAX_REVISIONS]
@@ -73,6 +87,7 @@ class SkillAdmin(TravellingAdmin, HistoryAdmin):
         use = use_of(skill=obj)
         return {
             "skill": obj,
+            "may_erase": administers(request, obj.organization_id),
             "use": use,
             "times": f"{MOST:,} or more" if use.times == MOST else f"{use.times:,}",
             "status_colour": STATUS_COLOURS[obj.get_status_display()],

@@ -319,6 +319,13 @@ release_many
   POST            302     403       200       403       200            200        200
 """
 
+# Administrators alone, and only who types the name.
+ERASING = """
+erase
+  GET             302     403       403       403       200            200        404
+  POST            302     403       403       403       302            302        404
+"""
+
 # Whoever reads the log may search.
 TRYING = """
 try
@@ -333,13 +340,14 @@ MODELS = {
     "skills.distillationattempt": READ + REPLY,
     "skills.proposercall": READ,
     "skills.searchevent": READ + TRYING,
-    "skills.skill": READ + TRAVELLING + EDITING_SKILL + HISTORY,
+    "skills.skill": READ + TRAVELLING + EDITING_SKILL + HISTORY + ERASING,
     "skills.skillexperience": READ + RELEASING,
     "skills.skillrevision": READ + DECISIONS + EDITING,
     "tenants.auditevent": TRAIL,
     "tenants.notification": TRAIL,
-    "tenants.client": MANAGED,
-    "tenants.enduser": MANAGED,
+    "tenants.erasurereceipt": TRAIL,
+    "tenants.client": MANAGED + ERASING,
+    "tenants.enduser": MANAGED + ERASING,
     "tenants.membership": MEMBERS,
     "tenants.apikey": KEYS,
     "tenants.organization": ORGANIZATIONS,

@@ -67,6 +67,10 @@ def forms_of(world: World) -> dict[str, dict[str, Any]]:
             for act in ("archive", "quarantine", "restore", "release")
         },
         "tenants.client add": {"organization": organization, "name": "another"},
+        **{
+            f"{label} erase": {"typed": world.home.rows[label].pk}
+            for label in ("skills.skill", "tenants.client", "tenants.enduser")
+        },
         "tenants.client change": {"name": "another"},
         "tenants.enduser add": {"organization": organization, "user_id": "another"},
         "tenants.membership add": {

@@ -25,6 +25,7 @@ from mirix.tenants.models import (
     ApiKey,
     AuditEvent,
     EndUser,
+    ErasureReceipt,
     Membership,
     Notification,
     Organization,
@@ -162,6 +163,9 @@ def _add_administration(side: Side) -> None:
             target_type="client",
             target_id="client-1",
             details={"name": side.canary},
+        ),
+        ErasureReceipt.objects.create(
+            organization=organization, kind="end_user", actor_kind="user", actor_name=side.canary
         ),
     )
 

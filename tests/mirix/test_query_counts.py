@@ -58,6 +58,7 @@ ADMIN = {
     "tenants.auditevent": 8,
     "tenants.client": 8,
     "tenants.enduser": 8,
+    "tenants.erasurereceipt": 8,
     "tenants.membership": 8,
     "tenants.notification": 8,
     "tenants.organization": 7,

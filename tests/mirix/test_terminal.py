@@ -37,6 +37,7 @@ COMMANDS = {
     "organization_settings": ["organization_settings", "--organization"],
     "remove_member": ["remove_member", HOSTILE, "--organization"],
     "rename": ["rename", HOSTILE, "--organization"],
+    "erase": ["erase", "--user", HOSTILE, "--dry-run", "--organization"],
     "notify": ["notify"],
     "review list": ["review", "list", "--organization"],
     "review show": ["review", "show", "REVISION", "--organization"],

@@ -11,13 +11,16 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 
 from mirix.admin_base import OrganizationFilter, display
+from mirix.admin_erasing import ErasingAdmin
 from mirix.admin_forms import ManagedAdmin, ServiceForm, actor_of, administers
 from mirix.tenants.admin.forms import SWITCH, WORDS, ClientForm, NameForm, SettingsForm
+from mirix.tenants.erasure import erase_client
 from mirix.tenants.models import (
     INHERITED,
     ApiKey,
     Client,
     EndUser,
+    ErasureReceipt,
     Membership,
     Notification,
     Organization,
@@ -280,7 +283,7 @@ def _ways(chosen: OrganizationSettings) -> str:
 
 
 @admin.register(Client)
-class ClientAdmin(ManagedAdmin):
+class ClientAdmin(ErasingAdmin):
     """Applications that call the API."""
 
     page_template = "admin/tenants/client.html"
@@ -319,6 +322,17 @@ class ClientAdmin(ManagedAdmin):
         """Rename it."""
         rename_client(client=obj, name=form.cleaned_data["name"], actor=actor_of(request))
         return f"It is called {obj.name} now."
+
+    erasing_title = "Erase what it sent"
+    erasing_text = (
+        "Its requests, turns and searches go at once, with all that was learned of them, and so do end users "
+        "of whom nothing else is left. Skills that other clients' sessions support too are set aside until "
+        "somebody has reviewed them. The client and its keys stay."
+    )
+
+    def erase(self, request: HttpRequest, obj: Client) -> ErasureReceipt:
+        """Erase what came through it."""
+        return erase_client(client=obj, actor=actor_of(request))
 
     def page_context(self, request: HttpRequest, obj: Client) -> dict[str, Any]:
         """Return the client with its keys, the usable ones first."""

@@ -10,15 +10,17 @@ from django.urls import URLPattern, path
 from django.views.decorators.debug import sensitive_variables
 
 from mirix.admin_base import OrganizationFilter
+from mirix.admin_erasing import ErasingAdmin
 from mirix.admin_forms import ManagedAdmin, ServiceForm, actor_of, administered_ids, administers
 from mirix.tenants.admin.forms import EndUserForm, EndUserNameForm, MemberForm, RoleForm
+from mirix.tenants.erasure import erase_end_user
 from mirix.tenants.members import add_existing_member, add_new_member, remove_member, set_membership
-from mirix.tenants.models import EndUser, Membership
+from mirix.tenants.models import EndUser, ErasureReceipt, Membership
 from mirix.tenants.services import create_end_user, rename_end_user
 
 
 @admin.register(EndUser)
-class EndUserAdmin(ManagedAdmin):
+class EndUserAdmin(ErasingAdmin):
     """The people and agents whose memory it is."""
 
     page_template = "admin/tenants/enduser.html"
@@ -52,9 +54,19 @@ class EndUserAdmin(ManagedAdmin):
         rename_end_user(end_user=obj, name=form.cleaned_data["name"], actor=actor_of(request))
         return "The name is saved."
 
+    erasing_title = "Erase this end user"
+    erasing_text = (
+        "Sessions, lessons, skills with their past, searches and the end user's own row go at once, and "
+        "nobody can bring them back. A receipt with counts stays, without a word of what it was."
+    )
+
+    def erase(self, request: HttpRequest, obj: EndUser) -> ErasureReceipt:
+        """Erase the end user."""
+        return erase_end_user(end_user=obj, actor=actor_of(request))
+
     def page_context(self, request: HttpRequest, obj: EndUser) -> dict[str, Any]:
         """Return the end user."""
-        return {"end_user": obj}
+        return {"end_user": obj, "may_erase": administers(request, obj.organization_id)}
 
 
 @admin.register(Membership)

@@ -1,4 +1,4 @@
-"""What was done and what was told: the audit trail and the notifications, for administrators to read."""
+"""What was done, told and erased: audit trail, notifications, receipts, for administrators to read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.admin_forms import administered_ids
 from mirix.tenants.audit import Act
 from mirix.tenants.counters import known
-from mirix.tenants.models import AuditEvent, Notification, NotificationState
+from mirix.tenants.models import AuditEvent, ErasureReceipt, Notification, NotificationState
 from mirix.text import shorten
 
 ACTS = dict(Act.choices)
@@ -138,3 +138,38 @@ class NotificationAdmin(AdministratorAdmin):
             "state_colour": STATES[obj.get_state_display()],
             "is_waiting": obj.state == NotificationState.WAITING,
         }
+
+
+@admin.register(ErasureReceipt)
+class ErasureReceiptAdmin(AdministratorAdmin):
+    """What was erased, in numbers; nobody changes it, the database does not let them."""
+
+    list_title = "Erasures"
+    page_template = "admin/tenants/erasurereceipt.html"
+    list_display = ("what", "rows", "actor", "organization", "created_at")
+    list_filter = ("kind", OrganizationFilter)
+    list_select_related = ("organization",)
+    search_fields = ("id__startswith", "subject_id__startswith", "subject_hash__startswith")
+    ordering = ("-created_at", "id")
+    empty_title = "Nothing was erased yet"
+    empty_text = "Whoever erases an end user, a client's data or a skill leaves a receipt with counts here."
+
+    @display(description="Erased", ordering="kind")
+    def what(self, obj: ErasureReceipt) -> str:
+        """Return what it was of."""
+        return two_lines(obj.get_kind_display(), obj.subject_id)
+
+    @display(description="Rows")
+    def rows(self, obj: ErasureReceipt) -> str:
+        """Return how many rows went."""
+        return f"{obj.total:,}"
+
+    @display(description="By", ordering="actor_name")
+    def actor(self, obj: ErasureReceipt) -> str:
+        """Return who did it."""
+        return two_lines(obj.actor_name or obj.actor_id, obj.get_actor_kind_display())
+
+    def page_context(self, request: HttpRequest, obj: ErasureReceipt) -> dict[str, Any]:
+        """Return the receipt with a line for each table."""
+        lines = [(label, f"{number:,}", obj.digests.get(label, "")) for label, number in obj.counts.items()]
+        return {"receipt": obj, "lines": lines, "total": f"{obj.total:,}"}

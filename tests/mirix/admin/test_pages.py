@@ -16,7 +16,7 @@ from django.test import Client as Browser
 from django.urls import reverse
 
 from mirix.tenants.audit import SYSTEM, Act, record
-from mirix.tenants.models import ApiKey, Membership, Notification
+from mirix.tenants.models import ApiKey, ErasureReceipt, Membership, Notification
 from mirix.tenants.owners import Owner
 from tests.factories import (
     make_attempt,
@@ -67,6 +67,9 @@ ROWS: dict[str, Callable[[Owner], Any]] = {
     "tenants.auditevent": lambda owner: record(
         organization=owner.organization, actor=SYSTEM, action=Act.CLIENT_CREATED, target=owner.organization
     ),
+    "tenants.erasurereceipt": lambda owner: ErasureReceipt.objects.create(
+        organization=owner.organization, kind="skill", actor_kind="user", counts={"skills.skill": 1}
+    ),
     "tenants.notification": lambda owner: Notification.objects.create(
         organization=owner.organization, channel="email", counts={"proposals": 1}
     ),
@@ -82,7 +85,7 @@ ROWS: dict[str, Callable[[Owner], Any]] = {
 }
 MANAGED = {f"tenants.{model}" for model in ("organization", "client", "apikey", "enduser", "membership")}
 """Pages with forms for administrators, which tests/mirix/tenants/admin looks at."""
-ADMINISTRATORS_ONLY = {"tenants.auditevent", "tenants.notification"}
+ADMINISTRATORS_ONLY = {"tenants.auditevent", "tenants.erasurereceipt", "tenants.notification"}
 READERS = [
     (label, role)
     for label in sorted(ROWS)
