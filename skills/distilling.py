@@ -15,12 +15,15 @@ from mirix.tenants.usage import next_day
 from skills.asking import Asking, Stopped
 from skills.distillation.types import Distiller
 from skills.lessons import Answer, Reading, SessionOutcome, look_around, read, record
-from skills.resting import count_no_failure, rest, rest_all, rest_of
+from skills.resting import ENDPOINT_PAUSE, count_no_failure, rest, rest_all, rest_of
 from skills.runs import RunClaim
 from skills.spending import Spending
 
 FAILURES_TO_TELL = 2
 """Sessions at which an endpoint must fail in one run, and answer about none, to count as down."""
+FAILURES_TO_STOP = 6
+"""Sessions at which it must fail one after the other to count as down whatever it answered before: no more
+are asked about."""
 
 
 class Distilling:
@@ -43,7 +46,7 @@ class Distilling:
         self._spending = Spending(claim)
         self._is_over = False
         self._failed: list[str] = []
-        """Sessions at which the endpoint failed, for a reason that may be its own."""
+        """Sessions at which the endpoint failed since its last answer, for a reason that may be its own."""
         self._is_answering = False
 
     def distil(self, session_pks: Sequence[str]) -> None:
@@ -98,8 +101,14 @@ class Distilling:
             self._tell(outcome)
         if answer.is_doubtful:
             self._failed.append(reading.session.pk)
+            if len(self._failed) >= FAILURES_TO_STOP:
+                self._no_more(
+                    until=timezone.now() + rest_of(answer.reply),
+                    reason=f"The model's endpoint fails at one session after the other. {answer.reply.error}",
+                )
         elif answer.reply.calls and not answer.is_endpoints_fault:
             self._is_answering = True
+            self._failed.clear()
         if answer.is_endpoints_fault:
             self._no_more(
                 until=timezone.now() + rest_of(answer.reply),
@@ -107,11 +116,13 @@ class Distilling:
             )
 
     def _judge_failures(self) -> None:
-        """Hold it against no session that the endpoint failed at several and answered about none."""
-        if self._is_answering or len(self._failed) < FAILURES_TO_TELL:
+        """Hold it against no session that the endpoint failed at several and answered about none since."""
+        if len(self._failed) < (FAILURES_TO_STOP if self._is_answering else FAILURES_TO_TELL):
             return
         failed = self._failed
-        self._claim.lasting(lambda: count_no_failure(claim=self._claim, session_pks=failed))
+        # Where they are the cause after all, others shall come before them next time.
+        pause = 2 * ENDPOINT_PAUSE if self._is_over else ENDPOINT_PAUSE
+        self._claim.lasting(lambda: count_no_failure(claim=self._claim, session_pks=failed, pause=pause))
 
     def _no_more(self, *, until: datetime, reason: str) -> None:
         """Ask about nothing more: all that wait rest, but for those that are on their way."""

@@ -1,7 +1,7 @@
 """Sessions that rest: after a failure, or while nobody can be asked about them.
 
 A session's own failures make it rest longer each time, until it is given up. Where the endpoint is at fault,
-as when it fails at every session of a run, or the day's tokens are used up, none is: all that wait for the
+as when it fails at one session of a run after the other, or the day's tokens are used up, none is: all that wait for the
 owner's next run rest until it is worth trying again, and the run's notes say why.
 """
 
@@ -76,10 +76,10 @@ def rest(*, claim: RunClaim, session_pk: str, until: datetime, reason: str) -> i
 
 
 @transaction.atomic
-def count_no_failure(*, claim: RunClaim, session_pks: Collection[str]) -> None:
+def count_no_failure(*, claim: RunClaim, session_pks: Collection[str], pause: timedelta) -> None:
     """Take back that these sessions' attempts of the run count: the endpoint failed at every one of them.
 
-    They rest as others do that wait for it. Raises `LostRun`.
+    They rest for that long at least. Raises `LostRun`.
     """
     run = claim.hold()
     sessions = Session.objects.for_owner(claim.owner).filter(
@@ -88,7 +88,7 @@ def count_no_failure(*, claim: RunClaim, session_pks: Collection[str]) -> None:
     locked = list(
         sessions.select_for_update(no_key=True, of=("self",)).order_by("pk").values_list("pk", flat=True)
     )
-    until = timezone.now() + ENDPOINT_PAUSE
+    until = timezone.now() + pause
     Session.objects.filter(pk__in=locked).update(
         state=SessionState.SEALED,
         attempts=F("attempts") - 1,
@@ -97,7 +97,10 @@ def count_no_failure(*, claim: RunClaim, session_pks: Collection[str]) -> None:
     DistillationAttempt.objects.filter(run=run, session__in=locked, verdict=Verdict.DEAD).update(
         verdict=Verdict.RETRY
     )
-    reason = "The model's endpoint failed at every session of the run, so no attempt counts."
+    failed = len(session_pks)
+    reason = (
+        f"The model's endpoint failed at {failed} sessions and answered about none, so no attempt counts."
+    )
     note = {"reason": reason, "deferred": 0, "until": until.isoformat(timespec="seconds")}
     AutoDreamRun.objects.filter(pk=run.pk).update(notes=[*run.notes, note])
 

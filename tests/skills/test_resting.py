@@ -178,8 +178,8 @@ class TestAnEndpointThatFailsAtEverySession:
         assert [attempt.verdict for attempt in DistillationAttempt.objects.all()] == ["retry", "retry"]
         assert finished.counts["sessions"]["retry"] == 2
         (note,) = finished.notes
-        assert (
-            note["reason"] == "The model's endpoint failed at every session of the run, so no attempt counts."
+        assert note["reason"] == (
+            "The model's endpoint failed at 2 sessions and answered about none, so no attempt counts."
         )
         assert note["reason"] in dream_answer(finished)["message"]
 
@@ -203,6 +203,58 @@ class TestAnEndpointThatFailsAtEverySession:
             session.refresh_from_db()
             assert (session.state, session.attempts) == ("sealed", 1)
         assert finished.notes == []
+
+    def test_after_some_of_them_no_more_are_asked_about(self, owner, monkeypatch, settings):
+        settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 1
+        sessions = sealed(owner, *(f"number {number}" for number in range(20)))
+
+        finished, distiller = run(owner, monkeypatch, failing)
+
+        assert len(distiller.calls) == 6
+        assert finished.counts["sessions"]["deferred"] == 14
+        assert finished.notes[0]["reason"] == (
+            "The model's endpoint fails at one session after the other. Status 502."
+        )
+        for session in sessions:
+            session.refresh_from_db()
+            assert (session.state, session.attempts) == ("sealed", 0)
+        # Should it be these sessions after all, the others come first next time.
+        assert {round(rests(session) / 300) for session in sessions[:6]} == {2}
+        assert {round(rests(session) / 300) for session in sessions[6:]} == {1}
+
+    def test_sessions_that_are_the_cause_do_not_keep_others_back_for_ever(self, owner, monkeypatch):
+        poisoned = sealed(owner, *(f"bad {number}" for number in range(8)))
+        good = sealed(owner, "well")
+        scripts = {"well": answered}
+        run(owner, monkeypatch, failing, **scripts)
+        Session.objects.filter(next_attempt_at__lt=timezone.now() + timedelta(seconds=330)).update(
+            next_attempt_at=None
+        )
+
+        run(owner, monkeypatch, failing, **scripts)
+
+        assert [session.state for session in Session.objects.filter(pk=good[0].pk)] == ["distilled"]
+        assert set(Session.objects.filter(pk__in=[one.pk for one in poisoned]).values_list("state")) == {
+            ("sealed",)
+        }
+
+    def test_one_that_goes_down_in_the_middle_is_found_out_too(self, owner, monkeypatch):
+        sealed(owner, "well", *(f"number {number}" for number in range(10)))
+
+        finished, distiller = run(owner, monkeypatch, failing, well=answered)
+
+        assert len(distiller.calls) == 7
+        assert set(Session.objects.filter(state="sealed").values_list("attempts")) == {(0,)}
+        assert finished.counts["sessions"]["distilled"] == 1
+
+    def test_failures_between_answers_are_the_sessions_own(self, owner, monkeypatch):
+        names = [f"number {number}" for number in range(10)]
+        sealed(owner, *names)
+
+        _, distiller = run(owner, monkeypatch, failing, **dict.fromkeys(names[::3], answered))
+
+        assert len(distiller.calls) == 10
+        assert set(Session.objects.filter(state="sealed").values_list("attempts")) == {(1,)}
 
     def test_one_session_alone_tells_nothing_of_the_endpoint(self, owner, monkeypatch, settings):
         settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 1
