@@ -1,8 +1,8 @@
 """Sessions that rest: after a failure, or while nobody can be asked about them.
 
 A session's own failures make it rest longer each time, until it is given up. Where the endpoint is at fault,
-as when it fails at one session of a run after the other, or the day's tokens are used up, none is: all that wait for the
-owner's next run rest until it is worth trying again, and the run's notes say why.
+as when it fails at one session of a run after the other, or the day's tokens are used up, none is: all that
+wait for the owner's next run rest until it is worth trying again, and the run's notes say why.
 """
 
 from __future__ import annotations
