@@ -9,14 +9,14 @@ is the world answering, also where it says what a call must have.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 
-from mirix.text import HIDDEN, fold
+from mirix.text import fold
 from skills.distillation.attacks import attacks_in
 from skills.distillation.errors import body, failure
 from skills.distillation.types import Lesson, TranscriptTurn
 from skills.review.addresses import addresses
+from skills.review.disguise import plain
 from skills.review.risks import ORDER
 
 MAX_READ_CHARS = 200_000
@@ -29,7 +29,6 @@ NEW_ADDRESS = "It names an outside address that no person brought in."
 
 POSING = {"fake_turn", "control_tokens", "closing_fence"}
 
-_JOINERS = re.compile("[\u200c\u200d]")
 # Of a result anything in this tone counts, of an error what goes beyond the call that failed.
 _COMMANDING = re.compile(
     rf"{ORDER.pattern}|\b(?:always|never|must(?: not)?|shall|should|do not|don['’]t|make sure|be sure to"
@@ -97,11 +96,6 @@ def _around(quote: str, text: str) -> str:
     if place < 0:
         return plain(quote)
     return plain(text[max(0, place - NEAR_CHARS) : place + len(quote) + NEAR_CHARS])
-
-
-def plain(text: str) -> str:
-    """Return text as it reads: compatibility forms folded, what cannot be seen left out."""
-    return _JOINERS.sub("", HIDDEN.sub("", unicodedata.normalize("NFKC", text)))
 
 
 def _brought_by_nobody(lesson: Lesson, turns: Sequence[TranscriptTurn]) -> bool:

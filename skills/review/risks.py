@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirix.redaction import holds_secret
-from mirix.text import HIDDEN
-from skills.content import MAX_DESCRIPTION_CHARS, MAX_TRIGGERS, Content
+from skills.content import MAX_DESCRIPTION_CHARS, MAX_EXAMPLES, MAX_TRIGGERS, Content
 from skills.review.addresses import addresses
 from skills.review.diffs import readable_fields
+from skills.review.disguise import has_hidden_characters, has_lookalikes, plain, undisguised
 from skills.review.orders import disables_safeguards, sends_data_away
 
 RISK_LABELS: dict[str, str] = {
@@ -22,6 +22,7 @@ RISK_LABELS: dict[str, str] = {
     "quarantined_support": "Some evidence is quarantined",
     "tool_only_support": "Only tool output speaks for it, no person and no plain error",
     "hidden_characters": "Contains characters that cannot be seen or that turn the reading direction",
+    "lookalike_letters": "Mixes letters of another alphabet into words, which look the same",
     "new_address": "Names an outside address that was not there before",
     "credential": "Contains something that looks like a password or a key",
     "near_size_limit": "Close to the size limit",
@@ -65,8 +66,9 @@ def risk_flags(
         "quarantined_support": any(experience.quarantined for experience in support),
         "tool_only_support": is_tool_only(support),
         "hidden_characters": has_hidden_characters(new),
-        "new_address": bool(set(addresses(new)) - set(addresses(old))),
-        "credential": holds_secret(new),
+        "lookalike_letters": has_lookalikes(new),
+        "new_address": bool(set(addresses(plain(new))) - set(addresses(plain(old)))),
+        "credential": holds_secret(plain(new)),
         "disables_safeguards": disables_safeguards(old, new),
         "sends_data_away": sends_data_away(old, new),
         "unsupported_steps": bool(unsupported),
@@ -96,7 +98,8 @@ def is_tool_only(support: Sequence[Support]) -> bool:
         bool(support)
         and all(_is_from_tool(experience) for experience in support)
         and any(
-            experience.signal_type != "tool_error" or ORDER.search(experience.quote) for experience in support
+            experience.signal_type != "tool_error" or ORDER.search(undisguised(experience.quote))
+            for experience in support
         )
     )
 
@@ -105,27 +108,28 @@ def _is_from_tool(experience: Support) -> bool:
     return experience.role == "tool" or (not experience.role and experience.signal_type == "tool_error")
 
 
-# Joiners are part of emoji, Persian and Indic writing; between ASCII characters they only hide something.
-ASCII_JOINER = re.compile(r"(?:^|[\x00-\x7f])[\u200c\u200d]+(?:[\x00-\x7f]|$)")
-
-
-def has_hidden_characters(text: str) -> bool:
-    """Whether a reader sees less than an agent does, or in another order."""
-    return bool(HIDDEN.search(text) or ASCII_JOINER.search(text))
-
-
 def is_near_size_limit(content: Content, max_instructions_chars: int) -> bool:
     """Whether a field is at nine tenths of its limit or beyond, so that the next lesson has no room."""
     return (
         len(content.instructions) >= 0.9 * max_instructions_chars
         or len(content.description) >= 0.9 * MAX_DESCRIPTION_CHARS
         or len(content.triggers) >= 0.9 * MAX_TRIGGERS
+        or len(content.examples) >= 0.9 * MAX_EXAMPLES
     )
 
 
 RULED_OUT = re.compile(
-    r"\b(?:avoid|never|cannot|can't|must not|do(?: not|n't)|does(?: not|n't) work|always fails|is broken"
-    r"|is not possible|impossible|not supported|unsupported|unavailable|under no circumstances)\b",
+    r"\b(?:avoid|never|cannot|can't|must not|do(?: not|n't)|won't|no longer|stopped working|unable to"
+    r"|(?:does|did|do|will|would|is|are|has|have)(?: not|n't)"
+    r" (?:work|function|exist|support|accept|help|answer|respond)(?:s|ed|ing)?"
+    r"|(?:is|are)(?: not|n't)"
+    r" (?:possible|supported|available|allowed|permitted|usable|reliable|accepted|implemented)"
+    r"|(?:is|are) (?:broken|down|useless|unusable|unreliable|defunct|dead|out of (?:order|service))"
+    r"|(?:always|consistently|invariably) fails?|fails (?:always|every time)|has no effect|impossible"
+    r"|not supported|unsupported|unavailable|under no circumstances|stay away from|give up on)\b"
+    r"|\b(?:(?:funktionier(?:t|en)|geht|gehen) (?:hier )?nicht|no funcionan?"
+    r"|ne (?:fonctionne|marche)(?:nt)? pas)\b"
+    r"|不能|无法|不支持|不起作用|動作しません|使えません",
     re.IGNORECASE,
 )
 
@@ -134,4 +138,8 @@ def is_single_failure(old: str, new: str, support: Sequence[Support]) -> bool:
     """Whether the new text rules more out than the old one did, and one failed session is all behind it."""
     learned = any(experience.experience_type == "worth_learning" for experience in support)
     sessions = {experience.session_id for experience in support}
-    return not learned and len(sessions) == 1 and len(RULED_OUT.findall(new)) > len(RULED_OUT.findall(old))
+    return not learned and len(sessions) == 1 and _ruled_out(new) > _ruled_out(old)
+
+
+def _ruled_out(text: str) -> int:
+    return len(RULED_OUT.findall(undisguised(text)))

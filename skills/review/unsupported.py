@@ -16,15 +16,16 @@ from skills.review.addresses import addresses
 MAX_LISTED = 50
 MAX_STEP_CHARS = 200
 FENCED = re.compile(
-    r"^(?P<fence>`{3,}|~{3,})(?P<kind>[^\n`]*)\n(?P<text>.*?)^(?P=fence)`*[ \t]*$", re.M | re.S
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})(?P<kind>[^\n`]*)\n(?P<text>.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)",
+    re.M | re.S,
 )
 CODE = re.compile(r"(?<!`)(?P<ticks>`{1,2})(?!`)(?P<text>[^`\n]{1,500}?)(?<!`)(?P=ticks)(?!`)")
 PROGRAM = re.compile(r"(?:[./~]*[a-z][\w.+-]*/)*[a-z][\w.+-]*")
-PROMPT = re.compile(r"^\s*(?:[$#>%]\s+|(?:sudo|env)\s+(?=\S))")
+PROMPT = re.compile(r"^\s*(?:(?:[$#>%]|PS>|sudo|env|[A-Z_][A-Z0-9_]*=\S*)\s+(?=\S))+")
 SHELL = frozenset(("", "sh", "bash", "shell", "console", "zsh", "powershell", "cmd", "terminal"))
-FLAG = re.compile(r"(?<![\w/.-])--[A-Za-z][\w-]*|(?<=\s)-[A-Za-z](?=[\s=,.;:)`]|$)")
+FLAG = re.compile(r"(?<![\w/.-])--[A-Za-z][\w-]*|(?<=\S[ \t])-[A-Za-z][\w-]*")
 PATH = re.compile(
-    r"(?<![\w/.~@:-])(?:~?/|\.{1,2}/)(?:[\w.@+-]+/)*[\w.@+-]*\w"  # /etc/hosts, ./run, ~/notes
+    r"(?<![\w/.~@:$}-])(?:~?/|\.{1,2}/|\$\{?[A-Za-z_]\w*\}?/)(?:[\w.@+-]+/)*[\w.@+-]*\w"  # ./run, $HOME/x
     r"|(?<![\w/.~@:-])(?:[\w.@+-]+/)+[\w@+-]+(?:\.[A-Za-z]\w{0,5})+\b"  # src/app.py
     r"|(?<![\w\\])[A-Za-z]:\\(?:[\w.$-]+\\)*[\w.$-]*\w"  # C:\temp
 )

@@ -20,6 +20,12 @@ from skills.review.unsupported import MAX_LISTED, steps, unsupported_steps
         ("Edit src/app/main.py, /etc/hosts, ./run.", ["src/app/main.py", "/etc/hosts", "./run"]),
         ("Look into C:\\temp\\x.", ["C:\\temp\\x"]),
         ("See https://docs.acme.io/x or ask help@acme.io.", ["https://docs.acme.io/x", "help@acme.io"]),
+        ("1. Clean up:\n   ```bash\n   rm -rf build\n   ```\n2. Go on.", ["rm -rf build"]),
+        ("```sh\nrm -rf build", ["rm -rf build"]),
+        ("Run `FORCE=1 make clean` or `sudo env A=b make all`.", ["make clean", "make all"]),
+        ("Clean with rm -rf, list with ls -la; Remove-Item -Recurse.", ["-rf", "-la", "-Recurse"]),
+        ("Read $HOME/.ssh/config.", ["$HOME/.ssh/config"]),
+        ("- item\n  -item 5 - 3 and a-b", []),
         ("Either and/or both, 2024/05/01, 1/2, e.g. TCP/IP.", []),
     ],
 )

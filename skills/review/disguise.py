@@ -1,0 +1,52 @@
+"""Text that is not what it looks like: hidden characters, letters of other alphabets. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from mirix.text import HIDDEN
+
+# Joiners are part of emoji, Arabic and Indic writing; between other letters they only hide something.
+_UNJOINED = "\x00-\x7f\u00c0-\u052f\u1e00-\u1fff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_JOINER = re.compile(f"(?:^|[{_UNJOINED}])[\u200c\u200d]+(?:[{_UNJOINED}]|$)")
+# A sign may be told how to look by one selector: a keycap or an emoji, an ideograph its variant.
+_SELECTOR = re.compile(
+    "(?:^|[^\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
+    "|(?:^|[A-Za-z\\s])[\ufe00-\ufe0f]|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2}"
+)
+_OVERWRITES = re.compile(r"\r(?!\n)")
+_INVISIBLE = re.compile(f"{HIDDEN.pattern}|[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+
+# Cyrillic, Greek and Armenian letters that are drawn as Latin ones.
+_LOOK = (
+    ("аеорсухіјѕԁһԛԝӏґпԍ", "aeopcyxijsdhqwlrng"),
+    ("АВЕКМНОРСТУХІЈЅԌԚԜӀ", "ABEKMHOPCTYXIJSGQWI"),
+    ("οѵ", "ov"),
+    ("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEZHIKMNOPTYX"),
+    ("օսհոցԼՍՕ", "ouhngLUO"),
+    ("αινκρυχ’‘ʼ‐‑‒", "aivkpux'''---"),  # which stand in formulas too, or are no letters
+)
+_LATIN = {key: latin for letters, latins in _LOOK for key, latin in str.maketrans(letters, latins).items()}
+_ALIKE = "".join(letters for letters, _ in _LOOK[:-1])
+LOOKALIKE = re.compile(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
+
+
+def plain(text: str) -> str:
+    """Return text as it reads: compatibility forms folded, what cannot be seen left out."""
+    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+
+
+def undisguised(text: str) -> str:
+    """Return text as somebody reads it who knows Latin letters alone, for rules about English words."""
+    return text if text.isascii() and not HIDDEN.search(text) else plain(text).translate(_LATIN)
+
+
+def has_hidden_characters(text: str) -> bool:
+    """Whether a reader sees less than an agent does, or in another order."""
+    return any(pattern.search(text) for pattern in (HIDDEN, _JOINER, _SELECTOR, _OVERWRITES))
+
+
+def has_lookalikes(text: str) -> bool:
+    """Whether a word mixes Latin letters with those of another alphabet that look the same."""
+    return LOOKALIKE.search(plain(text)) is not None
