@@ -1,0 +1,227 @@
+"""Erasing while others write: real processes and real commits. Nothing comes back, nothing is half gone."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+from typing import Any
+
+import pytest
+from django.db import connection
+from procrastinate.contrib.django.models import ProcrastinateJob
+from rest_framework.test import APIClient
+
+from conversations.models import ConversationMessage, Session
+from mirix.caches import caches
+from mirix.tenants import erasure
+from mirix.tenants.audit import Actor
+from mirix.tenants.models import EndUser, ErasureReceipt
+from mirix.tenants.owners import Owner
+from skills.models import SkillExperience
+from skills.search.cache import cache
+from skills.search.index import index_skill
+from skills.search.service import search
+from tests.access.world import tenant_models
+from tests.erasure.canary import found
+from tests.factories import (
+    make_client,
+    make_content,
+    make_key,
+    make_owner,
+    make_session,
+    make_skill,
+)
+from tests.redis import redis, redis_server
+from tests.skills.test_dream_processes import command, fill
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ACTOR = Actor(kind="command", name="root")
+SECRET = "zanzibar"
+
+
+def erase(owner: Owner) -> ErasureReceipt:
+    return erasure.erase_end_user(end_user=owner.end_user, actor=ACTOR)
+
+
+def rows_of(end_user_id: str) -> dict[str, int]:
+    """How many rows of any table of ours name an end user."""
+    return {table: n for table, n in found(end_user_id).items() if table != "tenants_erasurereceipt"}
+
+
+@pytest.mark.processes
+class TestDuringARun:
+    def test_what_a_run_writes_after_its_end_user_was_erased_is_discarded(self, tmp_path):
+        owner = make_owner()
+        fill(owner, 3)
+
+        with command(owner, "distil_by(slow)", go=tmp_path / "go") as process:
+            assert process.line() == "asked"
+            erase(owner)
+            (tmp_path / "go").touch()
+            status, _, errors = process.end()
+
+        assert status != 0
+        assert "Traceback" not in errors
+        assert rows_of(owner.end_user.pk) == {}
+
+    def test_what_a_run_had_read_of_an_erased_client_is_not_learned(self, tmp_path):
+        owner = make_owner()
+        going, staying = make_client(owner.organization), make_client(owner.organization)
+        make_session(owner, [{"role": "user", "content": f"No, {SECRET}."}], going)
+        make_session(owner, [{"role": "user", "content": "No, theirs."}], staying)
+
+        with command(owner, "distil_by(slow)", go=tmp_path / "go") as process:
+            assert process.line() == "asked"
+            erasure.erase_client(client=going, actor=ACTOR)
+            (tmp_path / "go").touch()
+            process.end()
+
+        assert found(SECRET) == {}
+        assert list(Session.objects.values_list("state", flat=True)) == ["sealed"]
+        assert not SkillExperience.objects.exists()
+        with command(owner) as again:
+            assert again.end()[0] == 0
+        assert list(SkillExperience.objects.values_list("quote", flat=True)) == ["No, theirs."]
+
+
+def in_threads(*works: Any) -> list[Any]:
+    """Do all at once, each over a connection of its own; return what they return, or raise."""
+    start = Barrier(len(works))
+
+    def do(work: Any) -> Any:
+        try:
+            start.wait()
+            return work()
+        except erasure.NothingThere as error:
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(do, works))
+
+
+def test_of_two_at_once_one_erases_and_one_finds_nothing():
+    owner = make_owner()
+    fill(owner, 5)
+
+    results = in_threads(lambda: erase(owner), lambda: erase(owner))
+
+    assert Counter(type(result) for result in results) == {ErasureReceipt: 1, erasure.NothingThere: 1}
+    assert ErasureReceipt.objects.count() == 1
+    assert rows_of(owner.end_user.pk) == {}
+
+
+def test_a_client_twice_at_once():
+    owner = make_owner()
+    client = make_client(owner.organization)
+    make_session(owner, [{"role": "user", "content": "One."}], client)
+
+    results = in_threads(*[lambda: erasure.erase_client(client=client, actor=ACTOR)] * 2)
+
+    assert sorted(result.total for result in results) == [0, 3]
+
+
+def test_while_requests_come_in_each_is_stored_or_refused_as_a_whole():
+    """Whoever was refused may send again, and is then somebody new."""
+    organization = make_owner(user_id="alice").organization
+    key = make_key(make_client(organization))
+    done = Event()
+
+    def send(number: int) -> Counter[int]:
+        api, statuses, n = APIClient(headers={"X-API-Key": key}), Counter(), 0
+        while not done.is_set():
+            n += 1
+            body = {
+                "user_id": "alice",
+                "session_id": f"s-{number}-{n % 3}",
+                "messages": [{"role": "user", "content": f"{number}: {n}"}],
+            }
+            statuses[api.post("/memory/add_sync", body, format="json").status_code] += 1
+        return statuses
+
+    def erase_often() -> int:
+        erased = 0
+        try:
+            for _ in range(12):
+                for end_user in EndUser.objects.filter(user_id="alice"):
+                    try:
+                        erasure.erase_end_user(end_user=end_user, actor=ACTOR)
+                        erased += 1
+                    except erasure.NothingThere:
+                        pass
+        finally:
+            done.set()
+        return erased
+
+    results = in_threads(erase_often, *[lambda number=number: send(number) for number in range(3)])
+
+    statuses = sum(results[1:], Counter())
+    assert results[0] > 0
+    assert statuses[200] > 0
+    assert set(statuses) <= {200, 409, 503}, statuses
+    for end_user in EndUser.objects.filter(user_id="alice"):
+        erasure.erase_end_user(end_user=end_user, actor=ACTOR)
+    assert not ConversationMessage.objects.exists()
+    left = {model._meta.label for model in tenant_models() if model.objects.exists()}
+    assert left == {
+        "tenants.Organization", "tenants.Client", "tenants.ApiKey", "tenants.ErasureReceipt",
+        "tenants.AuditEvent",
+    }  # fmt: skip
+
+
+class TestOutsideOfTheRows:
+    def test_statistics_of_the_database_quote_nobody(self):
+        owner = make_owner(user_id=SECRET)
+        for _ in range(50):
+            make_session(owner, [{"role": "user", "content": SECRET}], filter_tags={"who": SECRET})
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+        assert "pg_stats" in found(SECRET)
+
+        erase(owner)
+        job = ProcrastinateJob.objects.get(task_name="tenants.finish_erasure")
+        assert erasure.finish(**job.args)
+
+        assert found(SECRET) == {}
+
+    def test_nothing_is_left_in_redis(self, settings, monkeypatch):
+        owner = make_owner()
+        index_skill(make_skill(owner, make_content(name=f"greet-{SECRET}")))
+        with redis() as url:
+            settings.CACHES = caches(url)
+            monkeypatch.setattr(cache.redis, "_rests_until", 0.0)  # after a failure in another test
+            client = _client()
+            client.flushdb()
+            search(organization=owner.organization, owner=owner, query=SECRET)
+            assert client.keys("mirix:search:*")
+
+            erase(owner)
+
+            assert client.keys("mirix:search:*") == []
+
+    def test_with_redis_out_of_reach_the_worker_comes_back(self, settings, monkeypatch, caplog):
+        owner = make_owner()
+        with redis_server() as url:
+            settings.CACHES = caches(url)
+        caplog.set_level(logging.ERROR)
+
+        erase(owner)
+
+        job = ProcrastinateJob.objects.get(task_name="tenants.finish_erasure")
+        assert job.status == "todo"
+        assert erasure.finish(**job.args) is False
+
+    def test_the_worker_does_it(self, work):
+        owner = make_owner()
+        erase(owner)
+        work()
+        assert ProcrastinateJob.objects.get(task_name="tenants.finish_erasure").status == "succeeded"
+
+
+def _client() -> Any:
+    from django.core.cache import cache as all_of_it
+
+    return all_of_it.client.get_client(write=True)
