@@ -18,7 +18,7 @@ from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.dialogue import converse
 from skills.evolution.gates import refusals, support_refusals
 from skills.evolution.lapsing import Claim, settle_outdated
-from skills.evolution.library import Library, experience_view, key_of
+from skills.evolution.library import Library, key_of, pending_view
 from skills.evolution.llm import LlmProposer, get_proposer
 from skills.evolution.meaning import Meaning
 from skills.evolution.merging import merge
@@ -145,9 +145,7 @@ class _Evolution:
         What the last run refused, and what a model left before, stands at the end of the line, so that it
         cannot hold up the rest for ever.
         """
-        pool = [
-            experience_view(experience) for experience in pending_experiences(owner=self.owner)[:MAX_POOL]
-        ]
+        pool = [pending_view(experience) for experience in pending_experiences(owner=self.owner)[:MAX_POOL]]
         refused = refused_lately(owner=self.owner)
         pool.sort(key=lambda view: (bool(view.considered_by), view.id in refused))
         ready = [

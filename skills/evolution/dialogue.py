@@ -30,6 +30,7 @@ from skills.models import ExperienceStatus, ProposerCall, SkillExperience, Verdi
 from skills.review.errors import ReviewError
 from skills.runs import stalled_after
 from skills.spending import NoRoom, reserve, spend
+from skills.superseding import NotSuperseded, supersede
 
 MAX_TOPIC_CHARS = 160
 
@@ -86,6 +87,7 @@ class _Talk:
         self.is_settled = True
         """Whether asking the same again would be for nothing."""
         self.wrote = False
+        self.superseded: set[str] = set()
         self.answered: set[str] = set()
         """The lessons that the answers speak of."""
 
@@ -108,8 +110,9 @@ class _Talk:
         return ""
 
     def _left(self) -> list[ExperienceView]:
-        """Return the lessons that were not used up by now."""
-        return [lesson for lesson in self.cluster.experiences if lesson.id not in self.desk.consumed]
+        """Return the lessons that were neither used up nor superseded by now."""
+        gone = self.superseded.union(self.desk.consumed)
+        return [lesson for lesson in self.cluster.experiences if lesson.id not in gone]
 
     def _texts(self) -> list[SkillView]:
         """Return the texts that the lessons may belong to, first those that others of their topics taught."""
@@ -184,6 +187,7 @@ class _Talk:
             self.answered.update(draft.experience_ids)
             if draft.operation is None:
                 if draft.is_none:
+                    self._supersede(draft)
                     self._note(f"Nothing is to be written: {draft.reason or 'no reason given'}", draft)
                 else:
                     turned.append((draft, draft.reason))
@@ -195,10 +199,28 @@ class _Talk:
                 self.is_settled &= not isinstance(refusal, ReviewError) and self.desk.has_room()
                 turned.append((draft, str(refusal)))
             else:
+                self._supersede(draft)
                 self.wrote = True
         if not answer.error:
             self._keep(answer, Verdict.OK if answer.drafts else Verdict.EMPTY, turned)
         return turned
+
+    def _supersede(self, draft: Draft) -> None:
+        """Let newer lessons take the place of others, as an operation says that counts; note which do."""
+        lessons = SkillExperience.objects.for_owner(self.desk.owner)
+        for old, new in draft.superseded:
+            with transaction.atomic():
+                self.desk.claim.hold()
+                found = lessons.in_bulk([old, new])
+                if len(found) < 2:
+                    continue  # erased meanwhile
+                try:
+                    supersede(experience=found[old], by=found[new])
+                except NotSuperseded as refusal:
+                    self._note(f"Not superseded: {refusal}", draft)
+                    continue
+            self.superseded.add(old)
+            self._note(f"{new} took the place of {old}.", draft)
 
     def _note_all(self, turned: Sequence[tuple[Draft, str]]) -> None:
         for draft, reason in turned:

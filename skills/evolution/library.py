@@ -258,6 +258,11 @@ def _rejected(owner: Owner) -> list[Rejected]:
     ]
 
 
+def pending_view(experience: SkillExperience) -> ExperienceView:
+    """Return a pending experience as a proposer sees it, with when it was said."""
+    return replace(experience_view(experience), said_at=experience.session.last_turn_at)
+
+
 def experience_view(experience: SkillExperience) -> ExperienceView:
     """Return an experience as a proposer sees it."""
     return ExperienceView(
@@ -274,4 +279,5 @@ def experience_view(experience: SkillExperience) -> ExperienceView:
         quote=experience.quote,
         verified=experience.verified,
         considered_by=experience.considered_by,
+        turn_seq=experience.turn_seq,
     )

@@ -61,6 +61,8 @@ class Draft:
     experience_ids: tuple[str, ...] = ()
     is_none: bool = False
     """Whether the model wants nothing written: that is no mistake."""
+    superseded: tuple[tuple[str, str], ...] = ()
+    """Lessons, each with the newer one that the model puts in its place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,6 +210,7 @@ class _Reader:
             item=shown(data),
             name=target.content.name if target else slugify(item.name, MAX_NAME_CHARS),
             experience_ids=tuple(dict.fromkeys(item.experiences)),
+            superseded=tuple(dict.fromkeys((pair.old, pair.by) for pair in item.superseded)),
         )
         if reason := self._ids_refused(item, target):
             return replace(draft, reason=reason)
@@ -221,11 +224,15 @@ class _Reader:
         return self._edit(draft, item, target, cited)
 
     def _ids_refused(self, item: OperationItem, target: SkillView | None) -> str:
-        unknown = [id_ for id_ in item.experiences if id_ not in self.lessons]
+        named = [id_ for pair in item.superseded for id_ in (pair.old, pair.by)]
+        unknown = [id_ for id_ in (*item.experiences, *named) if id_ not in self.lessons]
         if unknown:
             return f"It cites what it was not shown: {shorten(', '.join(unknown), 200)}."
         if item.skill and target is None:
             return f"It names a skill that it was not shown: {shorten(item.skill, 100)}."
+        given_up = {pair.old for pair in item.superseded} & set(item.experiences)
+        if given_up:
+            return f"It cites what it says is superseded: {shorten(', '.join(sorted(given_up)), 200)}."
         if item.action == "edit" and target is None:
             return "It names no skill to edit."
         if item.action != "none" and not item.experiences:

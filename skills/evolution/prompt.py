@@ -21,6 +21,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -141,6 +142,8 @@ def _lesson(lesson: ExperienceView, session: int) -> tuple[str, str]:
         f"{'verified' if lesson.verified else 'unverified'} importance {lesson.importance:.2f} "
         f"credibility {lesson.credibility:.2f} session {session}"
     )
+    if lesson.said_at is not None:
+        header += f" of {lesson.said_at.astimezone(UTC):%Y-%m-%dT%H:%MZ} turn {lesson.turn_seq or '?'}"
     content = truncate(lesson.content, MAX_LESSON_CHARS)[0]
     parts = [lesson.title, content, f"quote: {lesson.quote[:MAX_QUOTE_CHARS]}" if lesson.quote else ""]
     return header, _shown("\n".join(part for part in parts if part.strip()))

@@ -38,6 +38,15 @@ class ReplacementItem(BaseModel):
     new: str
 
 
+class SupersededItem(BaseModel):
+    """A lesson, and the newer one that takes its place."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    old: str
+    by: str
+
+
 class OperationItem(BaseModel):
     """One operation as the model tells it."""
 
@@ -51,6 +60,7 @@ class OperationItem(BaseModel):
     instructions: str
     triggers: list[str]
     replacements: list[ReplacementItem]
+    superseded: list[SupersededItem]
     reason: str
 
 
@@ -70,6 +80,7 @@ def reply_schema() -> dict[str, Any]:
         "instructions": text,
         "triggers": texts,
         "replacements": {"type": "array", "items": replacement},
+        "superseded": {"type": "array", "items": _object({"old": text, "by": text})},
         "reason": text,
     }
     return _object({SCHEMA_NAME: {"type": "array", "items": _object(operation)}})
@@ -115,6 +126,9 @@ def _straightened(item: dict[str, Any]) -> dict[str, Any]:
         "instructions": _text(fields.get("instructions")),
         "triggers": [_text(entry) for entry in _list(fields.get("triggers"))],
         "replacements": [_replacement(entry) for entry in _list(fields.get("replacements"))],
+        "superseded": [
+            pair for entry in _list(fields.get("superseded")) if (pair := _superseded(entry)) != _NO_PAIR
+        ],
         "reason": _text(fields.get("reason")),
     }
 
@@ -126,6 +140,16 @@ def _replacement(value: Any) -> Any:
     # The old text is looked up letter by letter: nothing is taken out of it but what no text here can hold.
     old, new = value.get("old", value.get("old_text", "")), value.get("new", value.get("new_text", ""))
     return given | {"old": clean_text(old) if isinstance(old, str) else old, "new": _text(new)}
+
+
+_NO_PAIR = {"old": "", "by": ""}
+"""What fills the place of the schema where there is nothing to say."""
+
+
+def _superseded(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {"old": _word(value.get("old")), "by": _word(value.get("by"))}
 
 
 def _list(value: Any) -> Sequence[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from skills.content import Content
@@ -29,6 +30,10 @@ class ExperienceView:
     verified: bool
     considered_by: str = ""
     """The model that was asked about it and left it pending; it is asked again with something new."""
+    said_at: datetime | None = None
+    """When the last turn of its session was, where that was asked for; of two lessons it tells the newer."""
+    turn_seq: int | None = None
+    """The turn that it rests on; within a session it tells the newer."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,13 +41,15 @@ def quarantined_in(*, organization: Organization) -> OwnedQuerySet:
 
 
 def pending_experiences(*, owner: Owner) -> OwnedQuerySet:
-    """Return what evolution may use, the weightiest first: importance times credibility, then age.
+    """Return what evolution may use, with its session, the weightiest first.
 
-    What a model left before comes last: however much of that there is, what is new is looked at.
+    The weight is importance times credibility; of equals the older comes first. What a model left before
+    comes last: however much of that there is, what is new is looked at.
     """
     return (
         SkillExperience.objects.for_owner(owner)
         .filter(status=ExperienceStatus.PENDING, quarantined=False)
+        .select_related("session")
         .alias(left_before=ExpressionWrapper(~Q(considered_by=""), BooleanField()))
         .annotate(weight=F("importance") * F("credibility"))
         .order_by("left_before", "-weight", "created_at", "pk")

@@ -9,7 +9,7 @@ from typing import Any
 
 def operation(action: str, *experiences: Any, **fields: Any) -> dict[str, Any]:
     """An operation as a model tells it; experiences are ids, or have one."""
-    empty = {"skill": "", "name": "", "description": "", "instructions": "", "triggers": []}
+    empty = {"skill": "", "name": "", "description": "", "instructions": "", "triggers": [], "superseded": []}
     ids = [getattr(item, "pk", getattr(item, "id", item)) for item in experiences]
     return {"action": action, "experiences": ids, "replacements": [], "reason": "Because."} | empty | fields
 

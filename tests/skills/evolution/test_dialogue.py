@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.db import connection
 
+from conversations.models import Session
 from mirix.tenants.models import OrganizationSettings, TokenUsage
 from skills.asking import Stopped, slots
 from skills.content import Content
@@ -116,6 +118,85 @@ def test_a_new_skill_is_proposed_with_the_lessons_that_it_cites(owner, held, ask
     assert list(revision.experiences.all()) == [cited]
     assert statuses(cited, other) == [CONSUMED, PENDING]
     assert (report.refused, chat_server.calls) == ([], 1)
+
+
+def of_day(owner, day: int, **fields: Any) -> SkillExperience:
+    """A lesson of a session that ended on that day of November."""
+    found = lesson(owner, **fields)
+    Session.objects.filter(pk=found.session_id).update(last_turn_at=datetime(2026, 11, day, tzinfo=UTC))
+    return found
+
+
+def pair(old: SkillExperience, by: SkillExperience) -> dict[str, str]:
+    return {"old": old.pk, "by": by.pk}
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_a_lesson_that_a_newer_one_corrects_gives_way_to_it(owner, held, ask, chat_server, write):
+    old, new = of_day(owner, 1), of_day(owner, 2, title="Ask for the reason, then call")
+    pairs = [pair(old, new)]
+    ask(answer(create(new, superseded=pairs) if write else operation("none", superseded=pairs)))
+
+    report = evolve(owner=owner, claim=held)
+
+    old.refresh_from_db()
+    assert (old.status, old.superseded_by) == ("superseded", new)
+    assert statuses(new) == [CONSUMED if write else PENDING]
+    assert f"{new.pk} took the place of {old.pk}." in [refusal.reason for refusal in report.refused]
+    assert "of 2026-11-01T00:00Z turn 1" in chat_server.requests[0].user
+    assert not SkillRevision.objects.filter(experiences=old).exists()
+
+
+@pytest.mark.parametrize(
+    ("of_old", "of_new", "why"),
+    [
+        ({"day": 3}, {"day": 2}, "is not newer than"),
+        ({"day": 1}, {"day": 2, "verified": False, "credibility": 0.3}, "is not verified"),
+    ],
+)
+def test_the_models_word_alone_makes_no_lesson_give_way(owner, held, ask, of_old, of_new, why):
+    cited = of_day(owner, 9, title="Look the order up first")
+    old, new = of_day(owner, **of_old), of_day(owner, **of_new)
+    ask(answer(create(cited, superseded=[pair(old, new)])))
+
+    report = evolve(owner=owner, claim=held)
+
+    assert statuses(cited, old, new) == [CONSUMED, PENDING, PENDING]
+    (reason,) = [refusal.reason for refusal in report.refused]
+    assert reason.startswith("Not superseded: ")
+    assert why in reason
+
+
+def test_what_it_was_not_shown_and_what_it_cites_cannot_be_superseded(
+    owner, stranger, held, ask, chat_server
+):
+    old, new = of_day(owner, 1), of_day(owner, 2)
+    foreign, elsewhere = of_day(stranger, 1), of_day(owner, 1, tool="ship_order")
+    ask(
+        answer(
+            create(new, superseded=[pair(foreign, new)]),
+            create(new, superseded=[pair(elsewhere, new)]),
+            create(old, new, superseded=[pair(old, new)]),
+        )
+    )
+
+    report = evolve(owner=owner, claim=held)
+
+    assert statuses(old, new, foreign, elsewhere) == [PENDING] * 4
+    assert not SkillRevision.objects.exists()
+    reasons = {refusal.reason for refusal in report.refused}
+    assert f"It cites what it was not shown: {foreign.pk}." in reasons
+    assert f"It cites what it says is superseded: {old.pk}." in reasons
+
+
+def test_where_the_operation_is_refused_nothing_gives_way(owner, held, ask):
+    old, new = of_day(owner, 1), of_day(owner, 2, verified=False, credibility=0.3)
+    third = of_day(owner, 3, verified=False, credibility=0.3)
+    ask(answer(create(third, superseded=[pair(new, third)])))
+
+    evolve(owner=owner, claim=held)
+
+    assert statuses(old, new, third) == [PENDING] * 3
 
 
 def test_every_question_leaves_a_row_and_counts_its_tokens(owner, held, ask):

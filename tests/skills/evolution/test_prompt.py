@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -59,6 +60,16 @@ def test_a_lesson_and_a_skill_are_shown_with_their_ids():
         f"</material {code}>"
     )
     assert "ses-9" not in text
+
+
+def test_a_header_says_when_it_was_said_where_that_is_known():
+    at = datetime(2026, 11, 30, 11, 5, tzinfo=timezone(timedelta(hours=1)))
+    text = shown(view(said_at=at, turn_seq=7), view(said_at=at, turn_seq=None), view())
+    assert re.findall(r" session \d (.*)\w{8}\]\n", text) == [
+        "of 2026-11-30T10:05Z turn 7 ",
+        "of 2026-11-30T10:05Z turn ? ",
+        "",
+    ]
 
 
 def test_lessons_of_one_session_have_one_number():

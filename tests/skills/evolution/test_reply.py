@@ -39,6 +39,8 @@ def test_an_item_as_asked_for_is_read_as_it_is():
         ({"action": "none", "experiences": "sexp-1"}, "experiences", ["sexp-1"]),
         ({"action": "none", "experience_ids": ["[sexp-1]"]}, "experiences", ["sexp-1"]),
         ({"action": "none", "Skill ID": "proc-1"}, "skill", "proc-1"),
+        ({"action": "none", "superseded": None}, "superseded", []),
+        ({"action": "none", "superseded": [{"old": "", "by": ""}]}, "superseded", []),
         ({"action": "none", "triggers": None}, "triggers", []),
         ({"action": "none", "instructions": "a\u200bb\u202e"}, "instructions", "ab"),
         ({"action": "none", "description": "cafe\u0301"}, "description", "café"),
@@ -56,6 +58,11 @@ def test_a_replacement_may_leave_out_the_field_and_use_other_names():
     assert item.replacements[0].model_dump() == {"field": "instructions", "old": " a ", "new": "b"}
 
 
+def test_one_pair_of_lessons_is_a_list_of_one():
+    item = read({"action": "none", "superseded": {"old": "[sexp-1]", "by": " sexp-2"}})
+    assert [pair.model_dump() for pair in item.superseded] == [{"old": "sexp-1", "by": "sexp-2"}]
+
+
 @pytest.mark.parametrize(
     ("given_item", "reason"),
     [
@@ -69,6 +76,8 @@ def test_a_replacement_may_leave_out_the_field_and_use_other_names():
             "replacements.0.field: ",
         ),
         ({"action": "create", "triggers": [{}]}, "triggers.0: "),
+        ({"action": "none", "superseded": ["sexp-1"]}, "superseded.0: "),
+        ({"action": "none", "superseded": [{"old": 7, "by": "sexp-1"}]}, "superseded.0.old: "),
     ],
 )
 def test_what_does_not_fit_is_refused_by_the_name_of_the_field(given_item, reason):
