@@ -36,13 +36,21 @@ MIN_SHARED_WORDS = 2
 class Entry:
     """One skill or pending new skill: the text to edit, and every text that counts for nearness.
 
-    A skill that was merged into another one counts as that one.
+    A new text that is near to a skill which was merged into another one belongs to that one.
     """
 
     view: SkillView
-    texts: tuple[Content, ...]
+    own: tuple[Content, ...]
+    """What it says today: its published text, and that of its open proposal."""
+    taken_in: tuple[Content, ...] = ()
+    """What the skills said that were merged into it."""
     revision_id: str | None
     """The revision that says what the view does: the open proposal, or the published one."""
+
+    @property
+    def texts(self) -> tuple[Content, ...]:
+        """Every text that counts for nearness."""
+        return self.own + self.taken_in
 
     @cached_property
     def prints(self) -> tuple[Fingerprint, ...]:
@@ -226,14 +234,14 @@ def entries_of(owner: Owner) -> list[Entry]:
             status=skill.status,
             content=content,
         )
-        texts = (published,) if content == published else (published, content)
+        own = (published,) if content == published else (published, content)
         current = proposal.pk if proposal else skill.current_revision_id
-        found.append(Entry(view=view, texts=texts, revision_id=current))
-    found = [replace(entry, texts=(*entry.texts, *taken_in.get(entry.key, ()))) for entry in found]
+        found.append(Entry(view=view, own=own, revision_id=current))
+    found = [replace(entry, taken_in=tuple(taken_in.get(entry.key, ()))) for entry in found]
     for revision in sorted(proposals.values(), key=lambda revision: (revision.created_at, revision.pk)):
         content = Content.of(revision)
         view = SkillView(skill_id=None, revision_id=revision.pk, status="proposed", content=content)
-        found.append(Entry(view=view, texts=(content,), revision_id=revision.pk))
+        found.append(Entry(view=view, own=(content,), revision_id=revision.pk))
     return found
 
 

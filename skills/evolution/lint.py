@@ -1,6 +1,8 @@
 """What is wrong with a library: skills that are one too many, and those that could serve better.
 
-Nothing is written; a person decides what to do. Archived skills are in nobody's way and are left out.
+Nothing is written; a person decides what to do. Near-duplicates are looked for in what is said today: a skill
+that took another one in is not compared by what that one said. Archived skills are in nobody's way and are
+left out.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from mirix.tenants.scope import require
 from skills.content import Content
 from skills.evolution.library import Entry, entries_of
 from skills.evolution.merging import merge
-from skills.evolution.near import Nearness, pairs_by_text
+from skills.evolution.near import Fingerprint, Nearness, pairs_by_text
 from skills.evolution.types import SkillView
 from skills.evolution.words import content_words
 from skills.models import SkillEmbedding, SkillExperience, SkillRevision, SkillStatus
@@ -55,6 +57,11 @@ class Twins:
     near: Nearness
     merged: Content
     """The text to keep, with what the other says and it does not."""
+
+    @property
+    def undecided(self) -> list[str]:
+        """The open proposals for either, which must be decided before the two can be merged."""
+        return [view.revision_id for view in (self.keep, self.drop) if view.revision_id]
 
     @property
     def adds(self) -> list[str]:
@@ -119,7 +126,7 @@ def _by_meaning(owner: Owner, space: str) -> tuple[dict[tuple[str, str], float],
 
 def _twins(owner: Owner, entries: Sequence[Entry], alike: dict[tuple[str, str], float]) -> Iterator[Twins]:
     """Yield the pairs of near-duplicates, the nearest first."""
-    texts = [(entry, print_) for entry in entries for print_ in entry.prints]
+    texts = [(entry, print_) for entry in entries for print_ in _today(entry)]
     places = {entry.key: place for place, entry in enumerate(entries)}
     by_text = [
         (texts[one][0].key, texts[other][0].key, near)
@@ -152,8 +159,13 @@ def _twins(owner: Owner, entries: Sequence[Entry], alike: dict[tuple[str, str], 
         yield Twins(keep=views[keep], drop=views[drop], near=near, merged=merged)
 
 
+def _today(entry: Entry) -> tuple[Fingerprint, ...]:
+    """Return the fingerprints of what a text says today; what it took in once may be in it no more."""
+    return entry.prints[: len(entry.own)]
+
+
 def _may_mean_the_same(one: Entry, other: Entry) -> bool:
-    return not any(left.is_about_another_tool(right) for left in one.prints for right in other.prints)
+    return not any(left.is_about_another_tool(right) for left in _today(one) for right in _today(other))
 
 
 def _sessions_behind(owner: Owner) -> dict[str, int]:

@@ -35,9 +35,10 @@ class Command(OrganizationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Look at one library after the other, and say what was found."""
-        owners = self.owners(self.organization(options), options["user"])
+        organization = self.organization(options)
+        owners = self.owners(organization, options["user"])
         reports = {owner.end_user.user_id: lint(owner=owner) for owner in owners}
-        self.answer(_data(reports), _text(reports))
+        self.answer(_data(reports, organization), _text(reports, organization))
         if not all(report.is_clean for report in reports.values()):
             sys.exit(1)
 
@@ -54,12 +55,12 @@ class Command(OrganizationCommand):
         return [Owner(organization=organization, end_user=end_user) for end_user in users]
 
 
-def _data(reports: dict[str, Report]) -> dict[str, Any]:
+def _data(reports: dict[str, Report], organization: Organization) -> dict[str, Any]:
     return {
         "looked_at": sum(report.looked_at for report in reports.values()),
         "without_vector": sum(report.without_vector for report in reports.values()),
         "near_duplicates": [
-            {"user_id": user_id} | _twins(twins)
+            {"user_id": user_id} | _twins(twins, organization)
             for user_id, found in reports.items()
             for twins in found.twins
         ],
@@ -71,12 +72,11 @@ def _data(reports: dict[str, Report]) -> dict[str, Any]:
     }
 
 
-def _twins(twins: Twins) -> dict[str, Any]:
+def _twins(twins: Twins, organization: Organization) -> dict[str, Any]:
     near = asdict(twins.near)
     merged = {key: value for key, value in twins.merged.as_fields().items() if key != "filter_tags"}
-    return (
-        {"keep": _view(twins.keep), "drop": _view(twins.drop)} | near | {"adds": twins.adds, "merged": merged}
-    )
+    found = {"keep": _view(twins.keep), "drop": _view(twins.drop)} | near
+    return found | {"adds": twins.adds, "merged": merged, "next": _next(twins, organization)}
 
 
 def _view(view: SkillView) -> dict[str, Any]:
@@ -84,10 +84,13 @@ def _view(view: SkillView) -> dict[str, Any]:
     return {"skill_id": view.skill_id, "revision_id": view.revision_id} | named
 
 
-def _text(reports: dict[str, Report]) -> str:
+def _text(reports: dict[str, Report], organization: Organization) -> str:
     lines = []
     for user_id, report in reports.items():
-        own = [*map(_of_twins, report.twins), *map(_of_finding, report.findings)]
+        own = [
+            *(_of_twins(twins, organization) for twins in report.twins),
+            *map(_of_finding, report.findings),
+        ]
         if own and len(reports) > 1:
             lines.append(f"{user_id}:")
         lines += own
@@ -100,12 +103,28 @@ def _text(reports: dict[str, Report]) -> str:
     return "\n".join(visible_line(line) for text in lines for line in text.splitlines())
 
 
-def _of_twins(twins: Twins) -> str:
+def _of_twins(twins: Twins, organization: Organization) -> str:
     keep, drop = _named(twins.keep), _named(twins.drop)
     by = BY[twins.near.measure].format(twins.near.score)
     adds = [f"    + {line}" for line in twins.adds]
     what = "which adds:" if adds else "which adds nothing to it."
-    return "\n".join([f"near-duplicates ({by}): merge {drop} into {keep}, {what}", *adds])
+    return "\n".join(
+        [f"near-duplicates ({by}): merge {drop} into {keep}, {what}", *adds, *_steps(twins, organization)]
+    )
+
+
+def _steps(twins: Twins, organization: Organization) -> list[str]:
+    if twins.undecided:
+        return ["    decide first:", *(f"    {line}" for line in _next(twins, organization))]
+    return [f"    {line}" for line in _next(twins, organization)]
+
+
+def _next(twins: Twins, organization: Organization) -> list[str]:
+    """Return the commands that lead to one text: the merge, or a look at each proposal that is in its way."""
+    of = f"--organization {organization.pk}"
+    if twins.undecided:
+        return [f"./run review show {pk} {of}" for pk in twins.undecided]
+    return [f"./run skills merge {twins.drop.skill_id} --into {twins.keep.skill_id} {of}"]
 
 
 def _of_finding(finding: Finding) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from mirix.llm.embeddings import get_endpoint
 from skills.content import Content
 from skills.evolution.lint import lint
-from skills.models import Skill, SkillEmbedding
+from skills.models import Skill, SkillEmbedding, SkillRevision
+from skills.review.merges import propose_merge
+from skills.review.publishing import approve
 from skills.search.embedding import space_of
 from tests.factories import make_content, make_experience, make_proposal, make_skill
 
@@ -158,9 +161,65 @@ def test_the_command_says_what_it_found_and_exits_with_one(owner, capsys):
     assert capsys.readouterr().out.splitlines() == [
         f"near-duplicates (by name): merge pay-orders ({second.pk}) into pay-order ({first.pk}), which adds:",
         "    + 2. Wait.",
+        f"    ./run skills merge {second.pk} --into {first.pk} --organization {owner.organization.pk}",
         f"no_triggers: pay-orders ({second.pk}): {NO_TRIGGERS}",
         "2 skills looked at; 2 found.",
     ]
+
+
+def test_what_it_prints_does_what_it_says(owner, capsys):
+    first = make_skill(owner, make_content(name="pay-order", instructions="1. Ask.", triggers=["pay"]))
+    second = make_skill(owner, make_content(name="pay-orders", instructions="1. Wait.", triggers=["pay"]))
+
+    def linted() -> list[str]:
+        with pytest.raises(SystemExit):
+            run(owner)
+        return [line.strip() for line in capsys.readouterr().out.splitlines() if "./run " in line]
+
+    [printed] = linted()
+    call_command(*shlex.split(printed.removeprefix("./run ")))
+    proposal = SkillRevision.objects.for_owner(owner).get(state="proposed")
+    assert (proposal.skill, proposal.merged_from) == (first, second.current_revision)
+    assert proposal.instructions == "1. Ask.\n2. Wait."
+
+    capsys.readouterr()
+    [printed] = linted()
+    assert printed == f"./run review show {proposal.pk} --organization {owner.organization.pk}"
+    call_command(*shlex.split(printed.removeprefix("./run ")))
+
+    approve(revision=proposal)
+    capsys.readouterr()
+    run(owner)
+    assert "nothing found" in capsys.readouterr().out
+
+
+def test_a_new_skill_that_waits_is_decided_before_it_is_merged(owner, capsys):
+    skill = make_skill(owner, make_content(name="pay-order", triggers=["pay"]))
+    waiting = make_proposal(owner, make_content(name="pay-orders", triggers=["pay"]))
+
+    with pytest.raises(SystemExit):
+        run(owner, "--json")
+
+    [found] = json.loads(capsys.readouterr().out)["near_duplicates"]
+    assert (found["keep"]["skill_id"], found["drop"]["revision_id"]) == (skill.pk, waiting.pk)
+    assert found["next"] == [f"./run review show {waiting.pk} --organization {owner.organization.pk}"]
+
+
+def test_what_was_taken_in_once_is_compared_no_more(owner):
+    target = make_skill(owner, make_content(name="settle-bill", instructions="1. Ask."))
+    source = make_skill(owner, make_content(name="pay-order", instructions=STEPS))
+    approve(revision=propose_merge(source=source, target=target))
+    assert names(owner) == []
+
+    make_skill(owner, make_content(name="pay-orders", instructions="1. Something else."))
+    assert names(owner) == []
+    target.refresh_from_db()
+    assert "Read the amount" in target.instructions
+
+    make_skill(
+        owner, make_content(name="settle-bills", instructions="1. Weigh it.", description="Of scales.")
+    )
+    assert ("settle-bill", "settle-bills", "name") in names(owner)
 
 
 def test_the_command_in_json_and_on_a_clean_library(owner, stranger, capsys):
