@@ -98,6 +98,8 @@ class DescribedErrors(AutoSchema):
             yield "408", "The body did not come in time."
             yield "413", "The body is too large."
             yield "415", "The body is not JSON."
+        if operation.get("security") and self.method not in ("GET", "HEAD"):
+            yield "409", "What it is about was erased while it was on its way; nothing was stored."
         if self.view.get_throttles():
             yield "429", "Too many requests; see Retry-After."
         yield "503", "The database is not available; see Retry-After."

@@ -11,3 +11,10 @@ class TenantsConfig(AppConfig):
     name = "mirix.tenants"
     label = "tenants"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Have erasures be counted."""
+        from mirix import measures
+        from mirix.tenants.measures import MEASURES
+
+        measures.register(*MEASURES)

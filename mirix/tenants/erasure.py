@@ -175,13 +175,12 @@ def erase_client(*, client: Client, actor: Actor, dry_run: bool = False) -> Eras
     """
 
     def act(erasing: Erasing) -> None:
-        ids = sorted({pk for eraser in erasers() for pk in eraser.end_users_of_client(client)})
-        for eraser in erasers():
-            eraser.lock_client(client, ids)
-        # Two erasures of it go one after the other; requests that come meanwhile are not held up.
+        early = _lock_end_users_of(client, set())
+        # From here on none of its requests ends before this does: what they point at is locked.
         rows = Client.objects.with_organization_of(client).filter(pk=client.pk)
-        if rows.select_for_update(no_key=True).first() is None:
+        if rows.select_for_update().first() is None:
             raise NothingThere(f"{client.pk} is not there any more.")
+        ids = sorted(_lock_end_users_of(client, early))  # whoever came until then
         for eraser in erasers():
             eraser.erase_client(client, ids, erasing)
         end_users = EndUser.objects.with_organization_of(client).filter(pk__in=ids).order_by("pk")
@@ -201,6 +200,15 @@ def erase_client(*, client: Client, actor: Actor, dry_run: bool = False) -> Eras
         act=act,
         dry_run=dry_run,
     )
+
+
+def _lock_end_users_of(client: Client, locked: set[str]) -> set[str]:
+    """Lock what is kept of a client's end users, but for those that are locked already; return all ids."""
+    found = {pk for eraser in erasers() for pk in eraser.end_users_of_client(client)} | locked
+    if more := sorted(found - locked):
+        for eraser in erasers():
+            eraser.lock_client(client, more)
+    return found
 
 
 def erase_rows(
