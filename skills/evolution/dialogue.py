@@ -3,12 +3,16 @@
 What of an answer is refused goes back once, with the reasons and the texts as they stand by then. Every
 question leaves a row. An experience that the model was asked about and that stays pending is not asked about
 again until a lesson of its topic is new; where there was no answer, or no room for it, it is.
+
+A topic about which there was no answer several times is given up, but for those times at which the endpoint
+was at fault. Where it fails in a way that may be its own or the question's, the other topics of the run tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from django.conf import settings
@@ -33,6 +37,11 @@ from skills.spending import NoRoom, reserve, spend
 from skills.superseding import NotSuperseded, supersede
 
 MAX_TOPIC_CHARS = 160
+FAILURES_TO_TELL = 2
+"""Topics at which an endpoint must fail in one run, and answer about none, to count as down."""
+FAILURES_TO_STOP = 3
+"""Topics at which it must fail one after the other to count as down whatever it answered before: no more are
+asked about."""
 
 
 class Desk(Protocol):
@@ -64,25 +73,98 @@ def converse(
 
     Not inside a transaction. Raises `Stopped` between two topics where it is to stop.
     """
+    doubts = _Doubts(desk)
+    try:
+        _ask_about_each(desk, proposer, batch, should_stop, doubts)
+    except Stopped:
+        doubts.judge()
+        raise
+    doubts.judge()
+
+
+def _ask_about_each(
+    desk: Desk,
+    proposer: LlmProposer,
+    batch: Sequence[Cluster],
+    should_stop: Callable[[], bool],
+    doubts: _Doubts,
+) -> None:
     for place, cluster in enumerate(batch):
         if should_stop():
             raise Stopped
-        waiting = number(len(batch) - place, "topic")
+        waiting = len(batch) - place
         if not desk.has_room():
-            desk.refused.append(Refusal(reason=f"The budget is used up; not asked about: {waiting}."))
+            reason = f"The budget is used up; not asked about: {number(waiting, 'topic')}."
+            desk.refused.append(Refusal(reason=reason))
             return
-        if reason := _Talk(desk, proposer, cluster, should_stop).hold():
-            desk.refused.append(Refusal(reason=f"{reason} Not asked about: {waiting}."))
+        reason = doubts.reason or _Talk(desk, proposer, cluster, should_stop, doubts).hold()
+        if reason:
+            desk.refused.append(Refusal(reason=f"{reason} Not asked about: {number(waiting, 'topic')}."))
             return
+
+
+@dataclass(frozen=True)
+class _Doubt:
+    """A question at which the endpoint failed, for a reason that may be its own."""
+
+    talk: _Talk
+    answer: Answer
+    call_id: str
+
+
+class _Doubts:
+    """The questions at which the endpoint failed since its last answer."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._failed: list[_Doubt] = []
+        self._is_answering = False
+
+    def add(self, doubt: _Doubt) -> None:
+        """Note a failure that may be the endpoint's."""
+        self._failed.append(doubt)
+
+    def clear(self) -> None:
+        """Note that it answers: what failed before was of its own."""
+        self._is_answering = True
+        own, self._failed = self._failed, []
+        for doubt in own:
+            doubt.talk.fail(doubt.answer, doubt.call_id)
+
+    @property
+    def reason(self) -> str:
+        """Why no more is to be asked; "" where nothing speaks against it."""
+        if len(self._failed) < FAILURES_TO_STOP:
+            return ""
+        return f"The model's endpoint fails at one topic after the other: {self._failed[-1].answer.error}."
+
+    def judge(self) -> None:
+        """Hold it against no topic that the endpoint failed at several and answered about none since."""
+        if len(self._failed) < (FAILURES_TO_STOP if self._is_answering else FAILURES_TO_TELL):
+            self.clear()
+            return
+        with transaction.atomic():
+            self._desk.claim.hold()
+            ProposerCall.objects.for_owner(self._desk.owner).filter(
+                pk__in=[doubt.call_id for doubt in self._failed]
+            ).update(is_endpoints_fault=True)
+        for doubt in self._failed:
+            doubt.talk.note_no_answer(doubt.answer, "That is the endpoint's fault, and does not count.")
 
 
 class _Talk:
     """What is asked and answered about one topic."""
 
     def __init__(
-        self, desk: Desk, proposer: LlmProposer, cluster: Cluster, should_stop: Callable[[], bool]
+        self,
+        desk: Desk,
+        proposer: LlmProposer,
+        cluster: Cluster,
+        should_stop: Callable[[], bool],
+        doubts: _Doubts,
     ) -> None:
         self.desk, self.proposer, self.cluster, self.should_stop = desk, proposer, cluster, should_stop
+        self.doubts = doubts
         self.ids = {lesson.id for lesson in cluster.experiences}
         self.is_settled = True
         """Whether asking the same again would be for nothing."""
@@ -146,28 +228,46 @@ class _Talk:
             patience=stalled_after().total_seconds(),
         )
         if not answer.error:
+            self.doubts.clear()
             return answer
-        if answer.fault == "endpoint":
-            self.is_settled = False
-            self._keep(answer, Verdict.RETRY)
-            return f"The model's endpoint cannot be asked now: {answer.error}."
-        tries = self._tries(answer) + 1
-        self.is_settled &= tries >= settings.MIRIX_DISTILLER_MAX_ATTEMPTS
-        self._keep(answer, Verdict.DEAD if self.is_settled else Verdict.RETRY)
-        given_up = f" It was asked {number(tries, 'time')} and is given up." if self.is_settled else ""
+        self.is_settled = False
+        call_id = self._keep(answer, Verdict.RETRY)
+        match answer.fault:
+            case "endpoint":
+                return f"The model's endpoint cannot be asked now: {answer.error}."
+            case "either":
+                self.doubts.add(_Doubt(self, answer, call_id))
+            case "session":
+                self.doubts.clear()
+                self.fail(answer, call_id)
+        return answer
+
+    def fail(self, answer: Answer, call_id: str) -> None:
+        """Hold it against the topic that there was no answer; the last time, it is given up."""
+        tries = self._tries(answer)
+        if tries < settings.MIRIX_DISTILLER_MAX_ATTEMPTS:
+            self.note_no_answer(answer)
+            return
+        with transaction.atomic():
+            self.desk.claim.hold()
+            ProposerCall.objects.for_owner(self.desk.owner).filter(pk=call_id).update(verdict=Verdict.DEAD)
+            self._settle(answer)
+        self.note_no_answer(answer, f"It was asked {number(tries, 'time')} and is given up.")
+
+    def note_no_answer(self, answer: Answer, more: str = "") -> None:
+        """Say in the run's notes that there is none."""
         self.desk.refused.append(
             Refusal(
-                reason=f"There is no answer about this topic: {answer.error}.{given_up}",
+                reason=f"There is no answer about this topic: {answer.error}. {more}".strip(),
                 name=self.cluster.topic,
                 experience_ids=tuple(lesson.id for lesson in answer.shown),
             )
         )
-        return answer
 
     def _tries(self, answer: Answer) -> int:
-        """Return how often the same was asked before without an answer."""
-        calls = ProposerCall.objects.for_owner(self.desk.owner)
-        return calls.filter(input_hash=answer.input_hash, verdict=Verdict.RETRY).count()
+        """Return how often the same was asked without an answer, but for the endpoint's fault."""
+        calls = ProposerCall.objects.for_owner(self.desk.owner).filter(input_hash=answer.input_hash)
+        return calls.filter(verdict=Verdict.RETRY, is_endpoints_fault=False).count()
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
@@ -235,12 +335,12 @@ class _Talk:
             )
         )
 
-    def _keep(self, answer: Answer, verdict: Verdict, turned: Sequence[tuple[Draft, str]] = ()) -> None:
-        """Store what was asked and answered."""
+    def _keep(self, answer: Answer, verdict: Verdict, turned: Sequence[tuple[Draft, str]] = ()) -> str:
+        """Store what was asked and answered; return the row's id."""
         owner = self.desk.owner
         with transaction.atomic():
             run = self.desk.claim.hold()
-            ProposerCall.objects.create(
+            call = ProposerCall.objects.create(
                 organization=owner.organization,
                 end_user=owner.end_user,
                 run=run,
@@ -250,6 +350,7 @@ class _Talk:
                 input_hash=answer.input_hash,
                 experience_ids=[lesson.id for lesson in answer.shown],
                 verdict=verdict,
+                is_endpoints_fault=bool(answer.error) and answer.fault == "endpoint",
                 operations=sum(draft.operation is not None for draft in answer.drafts),
                 refused=clean_json([{"reason": reason, "text": draft.item} for draft, reason in turned]),
                 raw_reply=clean_text(answer.raw_reply),
@@ -259,6 +360,7 @@ class _Talk:
                 duration_ms=answer.duration_ms,
                 error=clean_text(answer.error),
             )
+        return call.pk
 
     def _settle(self, answer: Answer) -> None:
         """Mark the lessons that were shown and stay pending.

@@ -148,7 +148,8 @@ class ProposerCall(Owned):
     """One question to a proposer's model about the lessons of one topic, kept whatever came of it.
 
     `experience_ids` names the lessons that it showed; `refused` holds the operations of the answer that were
-    not written, as `{"reason", "text"}`. What it said goes after its time (`pruned_at`), as with an attempt.
+    not written, as `{"reason", "text"}`. One without an answer by the endpoint's fault is held against no
+    topic. What it said goes after its time (`pruned_at`), as with an attempt.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("call"), editable=False)
@@ -159,6 +160,7 @@ class ProposerCall(Owned):
     input_hash = models.CharField(max_length=64)
     experience_ids = models.JSONField(default=list)
     verdict = models.CharField(max_length=8, choices=Verdict.choices)
+    is_endpoints_fault = models.BooleanField(default=False, editable=False)
     operations = models.PositiveIntegerField(default=0)
     refused = models.JSONField(default=list, blank=True)
     raw_reply = models.TextField(blank=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -561,6 +562,110 @@ def test_an_endpoint_at_fault_is_asked_no_more_in_this_run(owner, held, ask, cha
     assert refusal.reason.startswith("The model's endpoint cannot be asked now: ")
     assert refusal.reason.endswith(" Not asked about: two topics.")
     assert (chat_server.calls, statuses(one, other)) == (1, [PENDING, PENDING])
+
+
+TOOLS = ("cancel_order", "pay_order", "send_order", "find_order", "split_order")
+DOWN = ChatAnswer(status=502)
+
+
+def about(*tools: str) -> Callable[[ChatRequest], bool]:
+    return lambda request: any(f"TOPIC: tool:{tool}" in request.user for tool in tools)
+
+
+def failing_at(*tools: str) -> Callable[[ChatRequest], ChatAnswer | str]:
+    return lambda request: DOWN if about(*tools)(request) else "[]"
+
+
+def calls() -> list[tuple[str, str, bool]]:
+    """Of each question its topic, verdict, and whether the endpoint was at fault."""
+    rows = ProposerCall.objects.order_by("created_at")
+    return list(rows.values_list("topic", "verdict", "is_endpoints_fault"))
+
+
+class TestAnEndpointThatFails:
+    @pytest.fixture(autouse=True)
+    def given_up_at_once(self, settings, chat_server):
+        settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 1
+        settings.MIRIX_LLM_MAX_RETRIES = 0
+
+    @pytest.mark.parametrize(
+        "given", [DOWN, ChatAnswer(status=500), ChatAnswer(closes=True), ChatAnswer(sent=5)]
+    )
+    def test_at_every_topic_is_held_against_none(self, owner, held, ask, chat_server, given):
+        one, two = (lesson(owner, tool) for tool in TOOLS[:2])
+        ask(given)
+        report = evolve(owner=owner, claim=held)
+        assert [refusal.reason.rpartition(". ")[2] for refusal in report.refused] == [
+            "That is the endpoint's fault, and does not count."
+        ] * 2
+        assert {row[1:] for row in calls()} == {("retry", True)}
+        ask("[]")
+        assert evolve(owner=owner, claim=held).refused == []
+        assert {item.considered_by for item in SkillExperience.objects.all()} != {""}
+        assert statuses(one, two) == [PENDING, PENDING]
+
+    def test_is_asked_about_no_more_than_a_few(self, owner, held, ask, chat_server):
+        for tool in TOOLS:
+            lesson(owner, tool)
+        ask(DOWN)
+        report = evolve(owner=owner, claim=held)
+        assert chat_server.calls == 3
+        assert report.refused[0].reason == (
+            "The model's endpoint fails at one topic after the other: the endpoint answered with status 502. "
+            "Not asked about: two topics."
+        )
+        assert {row[1:] for row in calls()} == {("retry", True)}
+
+    def test_and_answers_about_another_fails_because_of_the_topic(self, owner, held, ask, chat_server):
+        for place, tool in enumerate(TOOLS[:3]):
+            lesson(owner, tool, importance=1 - place / 10)
+        chat_server.answer = failing_at(*TOOLS[:2])
+        report = evolve(owner=owner, claim=held)
+        assert [refusal.reason.rpartition(". ")[2] for refusal in report.refused] == [
+            "It was asked one time and is given up."
+        ] * 2
+        assert calls() == [
+            ("tool:cancel_order", "dead", False),
+            ("tool:pay_order", "dead", False),
+            ("tool:send_order", "empty", False),
+        ]
+        assert evolve(owner=owner, claim=held).refused == []  # nothing is left to be asked
+        assert chat_server.calls == 3
+
+    def test_at_one_topic_alone_fails_because_of_it(self, owner, held, ask, chat_server):
+        lesson(owner)
+        ask(DOWN)
+        evolve(owner=owner, claim=held)
+        assert calls() == [("tool:cancel_order", "dead", False)]
+
+    def test_in_the_middle_of_a_run_is_found_out_too(self, owner, held, ask, chat_server):
+        for place, tool in enumerate(TOOLS):
+            lesson(owner, tool, importance=1 - place / 10)
+        chat_server.answer = failing_at(*TOOLS[1:])
+        evolve(owner=owner, claim=held)
+        assert calls() == [
+            ("tool:cancel_order", "empty", False),
+            *((f"tool:{tool}", "retry", True) for tool in TOOLS[1:4]),
+        ]
+
+    def test_does_not_count_where_the_run_is_stopped(self, owner, held, ask, chat_server):
+        for tool in TOOLS:
+            lesson(owner, tool)
+        ask(DOWN)
+        with pytest.raises(Stopped):
+            evolve(owner=owner, claim=held, should_stop=lambda: chat_server.calls > 1)
+        assert {row[1:] for row in calls()} == {("retry", True)}
+
+    @pytest.mark.parametrize("status", [401, 404])
+    def test_does_not_count_later_where_it_was_at_fault(
+        self, owner, held, ask, chat_server, settings, status
+    ):
+        settings.MIRIX_DISTILLER_MAX_ATTEMPTS = 2
+        lesson(owner)
+        for given in (ChatAnswer(status=status), ChatAnswer(status=status), "I see nothing."):
+            ask(given)
+            evolve(owner=owner, claim=held)
+        assert [row[1:] for row in calls()] == [("retry", True), ("retry", True), ("retry", False)]
 
 
 def test_when_the_days_tokens_are_used_up_topics_wait(owner, held, ask, chat_server):
