@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import repeat
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.endpoints import ChatAnswer, ChatServer, scripted_chat
 from tests.mirix.served import Served
 from tests.mirix.states import SOAK, State, opened, wait_until
 from tests.mirix.traffic import Traffic
@@ -26,6 +29,12 @@ UNTHROTTLED = {"MIRIX_THROTTLE_READ": "0", "MIRIX_THROTTLE_WRITE": "0", "MIRIX_T
 UNAVAILABLE = {"detail": "The database is not available; try again shortly."}
 NO_ROOM = {"detail": "The database has no room left; try again when an operator has made some."}
 WAITING = "SELECT count(*) FROM conversations_intakerecord WHERE state <> 'stored'"
+UNREAD = "SELECT count(*) FROM conversations_session WHERE state <> 'distilled'"
+UNFINISHED = "SELECT count(*) FROM skills_autodreamrun WHERE state <> 'finished'"
+VERDICTS = """
+SELECT json_agg(json_build_array(verdict, count)) FROM
+(SELECT verdict, count(*) FROM skills_distillationattempt GROUP BY 1) found
+"""
 STORED = "SELECT json_agg(content) FROM conversations_conversationmessage"
 
 
@@ -154,3 +163,53 @@ def assert_readable(state: State) -> None:
     )
     for table in tables:
         state.ask(f"SELECT count(t::text) FROM {table} t")
+
+
+@pytest.fixture
+def model() -> Iterator[ChatServer]:
+    """A model that finds nothing worth keeping, slowly."""
+    with scripted_chat() as served:
+        served.answer = lambda request: ChatAnswer(text="[]", slow=0.2)
+        yield served
+
+
+def fill_with_sessions(state: State, place: Path, users: int, sessions: int) -> None:
+    """Import sealed sessions of several end users."""
+    for user in range(users):
+        path = place / f"user-{user}.jsonl"
+        with path.open("w") as file:
+            for number in range(sessions):
+                told = [{"role": "user", "content": f"Please cancel my order {user}-{number}."}]
+                file.write(json.dumps({"session_id": f"o-{number}", "messages": told}) + "\n")
+        done = state.manage("import_sessions", str(path), "--organization", "o", "--user", f"user-{user}")
+        assert done.returncode == 0, done.stderr
+
+
+def asked(model: ChatServer) -> Counter[str]:
+    """How often each session was told to the model."""
+    found = (re.findall(r"cancel my order (\d+-\d+)", request.user) for request in model.requests)
+    return Counter(name for names in found for name in names)
+
+
+def test_one_of_two_worker_hosts_is_killed(migrated_state: State, key: str, place: Path, model: ChatServer):
+    users, sessions = 4, 6
+    fill_with_sessions(migrated_state, place, users, sessions)
+    environment = UNTHROTTLED | model.environment | {"MIRIX_WORKER_STALLED_SECONDS": "3"}
+    served = Served(migrated_state, **environment)
+    other = migrated_state.start("manage.py", "worker", env=environment, stderr=subprocess.STDOUT)
+    traffic = Traffic(served.port, key)
+    wait_until(lambda: migrated_state.ask("SELECT count(*) FROM procrastinate_workers") == "2")
+    for user in range(users):
+        assert traffic.send(
+            "dream", "POST", f"/memory/auto_dream?wait=0&user_id=user-{user}", {"last_n_sessions": 99}
+        )
+    wait_until(lambda: model.calls >= users)
+    other.kill()
+    wait_until(lambda: migrated_state.ask(UNREAD) == "0")
+    wait_until(lambda: migrated_state.ask(UNFINISHED) == "0")
+
+    wanted = {f"{user}-{number}" for user in range(users) for number in range(sessions)}
+    assert set(asked(model)) == wanted
+    assert migrated_state.ask(VERDICTS) == str([["empty", users * sessions]])
+    assert traffic.refusals == []
+    assert served.child("worker") is not None
