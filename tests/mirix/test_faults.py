@@ -16,7 +16,7 @@ import pytest
 
 from tests.endpoints import ChatAnswer, ChatServer, scripted_chat
 from tests.mirix.served import Served
-from tests.mirix.states import SOAK, State, opened, wait_until
+from tests.mirix.states import ASK, SOAK, State, opened, wait_until
 from tests.mirix.traffic import Traffic
 
 pytestmark = [pytest.mark.processes, pytest.mark.soak]
@@ -33,7 +33,7 @@ UNREAD = "SELECT count(*) FROM conversations_session WHERE state <> 'distilled'"
 UNFINISHED = "SELECT count(*) FROM skills_autodreamrun WHERE state <> 'finished'"
 VERDICTS = """
 SELECT json_agg(json_build_array(verdict, count)) FROM
-(SELECT verdict, count(*) FROM skills_distillationattempt GROUP BY 1) found
+(SELECT verdict, count(*) FROM skills_distillationattempt GROUP BY 1 ORDER BY 1) found
 """
 STORED = "SELECT json_agg(content) FROM conversations_conversationmessage"
 
@@ -212,4 +212,59 @@ def test_one_of_two_worker_hosts_is_killed(migrated_state: State, key: str, plac
     assert set(asked(model)) == wanted
     assert migrated_state.ask(VERDICTS) == str([["empty", users * sessions]])
     assert traffic.refusals == []
+    assert served.child("worker") is not None
+
+
+DUE = ASK + "\nfrom skills.triggers import trigger_all_due\ntrigger_all_due()"
+"""What the worker does each minute."""
+RESTING = """
+SELECT (SELECT count(*) FROM conversations_session
+        WHERE state = 'sealed' AND attempts <= 1 AND next_attempt_at > now()) || ' '
+    || (SELECT count(*) FROM skills_autodreamrun WHERE state IN ('running', 'queued'))
+"""
+"""Sessions that rest, and runs that are going on."""
+ENDED = "SELECT count(*) FROM skills_autodreamrun WHERE state NOT IN ('running', 'queued')"
+STATES = """
+SELECT json_object_agg(state, count) FROM
+(SELECT state, count(*) FROM conversations_session GROUP BY 1) found
+"""
+
+
+def let_pass(state: State, minutes: int) -> None:
+    """Move every time of sessions, runs and jobs into the past: the queue reads the database's clock."""
+    columns = json.loads(state.ask(TIMES).replace("'", '"'))
+    for table, names in columns.items():
+        changes = ", ".join(f"{name} = {name} - interval '{minutes} minutes'" for name in names)
+        state.ask(f"UPDATE {table} SET {changes}")
+
+
+TIMES = """
+SELECT json_object_agg(table_name, names) FROM (
+  SELECT table_name, json_agg(column_name) AS names FROM information_schema.columns
+  WHERE table_name IN ('conversations_session', 'skills_autodreamrun', 'procrastinate_jobs')
+    AND data_type = 'timestamp with time zone' GROUP BY 1) found
+"""
+
+
+def test_a_model_that_is_dead_for_an_hour_costs_nothing(
+    migrated_state: State, key: str, place: Path, model: ChatServer
+):
+    sessions, rounds = 3, 12 if SOAK else 4
+    fill_with_sessions(migrated_state, place, 1, sessions)
+    served = Served(migrated_state, **UNTHROTTLED, **model.environment, MIRIX_LLM_MAX_RETRIES="0")
+    model.answer = lambda request: ChatAnswer(closes=True)
+    began = Traffic(served.port, key).send(
+        "dream", "POST", "/memory/auto_dream?wait=0&user_id=user-0", {"last_n_sessions": 99}
+    )
+    assert began
+    for ended in range(1, rounds + 1):
+        wait_until(lambda ended=ended: int(migrated_state.ask(ENDED)) >= ended)
+        wait_until(lambda: migrated_state.ask(RESTING) == f"{sessions} 0")
+        if ended == rounds:
+            model.answer = lambda request: ChatAnswer(text="[]")
+        let_pass(migrated_state, 60 // rounds)
+        assert migrated_state.run("-c", DUE).returncode == 0
+    wait_until(lambda: migrated_state.ask(STATES) == str({"distilled": sessions}))
+
+    assert migrated_state.ask(VERDICTS) == str([["empty", sessions], ["retry", model.calls - sessions]])
     assert served.child("worker") is not None
