@@ -247,9 +247,9 @@ MIRIX_SKILL_SEARCH_METHOD = env.choice(
     "MIRIX_SKILL_SEARCH_METHOD", "hybrid", ("hybrid", "bm25", "embedding", "string_match")
 )
 MIRIX_SKILL_HYBRID_RRF_K = env.whole("MIRIX_SKILL_HYBRID_RRF_K", default=15, low=0, high=10_000)
-# Of the lists `all`, `name_description` and `semantic`.
+# Of the lists `all`, `name_description` and `semantic`; see skills.search.fusion for how far each is trusted.
 MIRIX_SKILL_HYBRID_WEIGHTS = env.numbers(
-    "MIRIX_SKILL_HYBRID_WEIGHTS", default=[1.0, 0.3, 1.0], low=0, high=1_000
+    "MIRIX_SKILL_HYBRID_WEIGHTS", default=[1.0, 1.0, 1.0], low=0, high=1_000
 )
 
 # The model that distils; without its name none is ever asked, whatever keys lie about (mirix.llm.chat).

@@ -196,7 +196,7 @@ def asked_terms(*, organization: Organization, owner: Owner | None, query: str) 
 
     Of a long query they are those that say most in the scope, and no others. One statement for it, else none.
     """
-    if sum(not is_stop_word(term) for term in terms(query)) <= LONG_QUERY_TERMS:
+    if not is_long(query):
         return query_terms(query, MAX_QUERY_TERMS)
     looked_up = long_query_terms(query, MAX_LOOKED_UP)
     scope, scope_values = _scope(organization, owner)
@@ -207,6 +207,11 @@ def asked_terms(*, organization: Organization, owner: Owner | None, query: str) 
         values = [*scope_values, list(looked_up), list(looked_up.values()), *scope_values]
         cursor.execute(statement, values)
         return dict(cursor.fetchall())
+
+
+def is_long(query: str) -> bool:
+    """Return whether a query is more than a question: it has a log or a letter around it."""
+    return sum(not is_stop_word(term) for term in terms(query)) > LONG_QUERY_TERMS
 
 
 def matched_terms(

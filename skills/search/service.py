@@ -30,8 +30,8 @@ from mirix.text import clean_text
 from skills.models import Skill, SkillStatus
 from skills.search.cache import Found, cache
 from skills.search.embedding import space_of
-from skills.search.fusion import RankedList, fuse
-from skills.search.lexical import FIELD_WEIGHTS, matched_terms, rank
+from skills.search.fusion import RankedList, fuse, trust
+from skills.search.lexical import FIELD_WEIGHTS, is_long, matched_terms, rank
 from skills.search.literal import containing
 from skills.search.semantic import Nearest, nearest
 from skills.search.tags import tag_condition
@@ -232,14 +232,10 @@ def _best(asked: Asked, found: Found) -> tuple[list[tuple[str, float]], int]:
     if asked.method == "bm25" or list(lanes) == [SEMANTIC]:
         (best,) = lanes.values()
         return best, found.total
-    by_lane = dict(zip(FUSED, settings.MIRIX_SKILL_HYBRID_WEIGHTS, strict=True))
-    # The lane of a single field stands in for both lexical lists.
-    weights = [by_lane.get(lane, 1.0) for lane in lanes]
-    if not any(weights):  # those that should count could not answer
-        weights = [1.0] * len(lanes)
+    weights = _weights(asked.query, lanes)
     lists = [
-        RankedList(items=ranked, weight=weight, has_zero=lane != SEMANTIC)
-        for (lane, ranked), weight in zip(lanes.items(), weights, strict=True)
+        RankedList(items=ranked, weight=weights[lane], has_zero=lane != SEMANTIC)
+        for lane, ranked in lanes.items()
     ]
     best = fuse(lists, k=settings.MIRIX_SKILL_HYBRID_RRF_K)
     by_words = {skill_id for lane, ranked in lanes.items() if lane != SEMANTIC for skill_id, _ in ranked}
@@ -249,6 +245,19 @@ def _best(asked: Asked, found: Found) -> tuple[list[tuple[str, float]], int]:
     if found.total > LANE_DEPTH:  # then words may have found others of those that are near, too
         return best, max(found.total, len(best))
     return best, found.total + sum(skill_id not in by_words for skill_id, _ in best)
+
+
+def _weights(query: str, lanes: Mapping[str, list[tuple[str, float]]]) -> dict[str, float]:
+    """Return what each lane's list counts: its weight by the setting, as far as it is to be trusted."""
+    by_lane = dict(zip(FUSED, settings.MIRIX_SKILL_HYBRID_WEIGHTS, strict=True))
+    # The lane of a single field stands in for both lexical lists.
+    given = {lane: by_lane.get(lane, 1.0) for lane in lanes}
+    trusted = trust(lanes, is_long=is_long(query))
+    weighed = {lane: weight * trusted.get(lane, 1.0) for lane, weight in given.items()}
+    for weights in (weighed, given):
+        if any(weights.values()):
+            return weights
+    return dict.fromkeys(lanes, 1.0)  # those that should count could not answer
 
 
 def _hits(skills: QuerySet[Skill], best: list[tuple[str, float]], limit: int) -> tuple[list[Hit], int]:

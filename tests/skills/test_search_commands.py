@@ -41,7 +41,7 @@ def where(owner) -> list[str]:
 
 def test_search_shows_what_was_found_best_first(where):
     assert run("search", "which card?", *where).splitlines() == [
-        "  1  charge-card 0.1.0  0.0813",
+        "  1  charge-card 0.1.0  0.0625",
         "     Charge a card.",
         "  2  refund 0.1.0  0.0187",
         "     Money back.",

@@ -55,7 +55,7 @@ def test_the_answer_is_the_contracts_envelope_and_row(read_api, skill):
                 "version": "0.1.4",
                 "revision_id": skill.current_revision_id,
                 "filter_tags": {"desk": "eu"},
-                "score": 1 / 16 + 0.3 / 16,
+                "score": 1 / 16,
                 "created_at": skill.created_at.isoformat().replace("+00:00", "Z"),
                 "updated_at": skill.updated_at.isoformat().replace("+00:00", "Z"),
             }

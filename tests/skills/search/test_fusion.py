@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills.search.fusion import BLUNT, FLOOR, SHARP_AT, RankedList, fuse
+from skills.search.fusion import BLUNT, FLOOR, LEAST, SHARP_AT, RankedList, coverage, fuse, trust
 
 ITEMS = st.lists(st.sampled_from("abcdefgh"), unique=True)
 SCORES = st.lists(st.floats(0.01, 50), min_size=8, max_size=8).map(lambda scores: sorted(scores)[::-1])
@@ -72,6 +72,39 @@ def test_a_list_that_cannot_tell_its_first_from_its_tenth_weighs_less():
     half = [(item, 1.0 if rank < 3 else 0.5) for rank, (item, _) in enumerate(blunt)]
     assert fuse([words(*half)], k=15)[0] == ("b00", pytest.approx((1 - BLUNT / 2) / 16))
     assert fuse([words(*blunt), words(("a", 1.0))], k=15)[0][0] == "a"
+
+
+class TestTrust:
+    ALL = [("a", 8.0), ("b", 2.0)]
+
+    def of(self, heads, *, is_long=False):
+        return trust({"all": self.ALL, "name_description": heads, "semantic": []}, is_long=is_long)
+
+    def test_meaning_counts_as_far_as_words_stand_in_what_it_knows(self):
+        assert self.of([("a", 8.0), ("b", 2.0)])["semantic"] == 1
+        assert self.of([("a", 4.0), ("b", 1.0)])["semantic"] == 0.5
+        assert self.of([("b", 1.0)])["semantic"] == LEAST
+        assert self.of([])["semantic"] == LEAST
+
+    def test_name_and_description_count_where_a_long_question_leaves_them_aside(self):
+        assert self.of([("a", 4.0)]) == {"all": 1, "name_description": 0, "semantic": 0.4}
+        assert self.of([("a", 4.0)], is_long=True) == {"all": 1, "name_description": 0.6, "semantic": 0.4}
+        assert self.of(self.ALL, is_long=True)["name_description"] == 0
+
+    def test_nothing_is_doubted_without_words(self):
+        assert trust({"semantic": []}, is_long=False)["semantic"] == 1
+        assert trust({"name": [], "semantic": []}, is_long=True)["semantic"] == 1
+        assert trust({"all": [], "name_description": [], "semantic": []}, is_long=True)["semantic"] == 1
+
+    def test_rarer_words_of_a_part_count_no_more_than_in_the_whole(self):
+        assert coverage([("a", 4.0), ("b", 4.0)], [("a", 9.0), ("c", 9.0)]) == 0.5
+
+    @given(LISTS, LISTS)
+    def test_it_is_a_share(self, whole, part):
+        for one in whole:
+            for other in part:
+                assert 0 <= coverage(one.items, other.items) <= 1
+            assert coverage(one.items, one.items) == pytest.approx(1)
 
 
 def test_scores_that_no_search_gives_break_nothing():

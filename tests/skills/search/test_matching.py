@@ -10,8 +10,8 @@ from mirix.tenants.models import Organization
 from skills.search import semantic
 from skills.search.cache import Found
 from skills.search.embedding import embed_missing
-from skills.search.fusion import RankedList, fuse
-from skills.search.service import LANE_DEPTH, NEAREST, SEMANTIC, Asked, _best, search
+from skills.search.fusion import RankedList, fuse, trust
+from skills.search.service import NEAREST, SEMANTIC, Asked, _best, search
 from tests.skills.search.corpora import publish
 
 RANKED = st.lists(st.sampled_from([f"proc-{number}" for number in range(60)]), unique=True, max_size=40)
@@ -116,13 +116,13 @@ def test_the_first_ten_are_those_of_all_the_lists(first, second, third):
         query="card",
         method="hybrid",
         field="",
-        depth=LANE_DEPTH,
         threshold=None,
         eligible=None,
     )
     best, total = _best(asked, Found(lanes=lanes, total=len({*first, *second})))
+    trusted = trust(lanes, is_long=False)
     weighed = [
-        RankedList(items=ranked, weight=0.3 if lane == "name_description" else 1, has_zero=lane != SEMANTIC)
+        RankedList(items=ranked, weight=trusted[lane], has_zero=lane != SEMANTIC)
         for lane, ranked in lanes.items()
     ]
     assert best[:10] == fuse(weighed, k=15)[:10]

@@ -9,6 +9,7 @@ from mirix.llm.embeddings import EmbeddingFailed, get_endpoint
 from skills.models import Skill, SkillEmbedding
 from skills.review.publishing import approve
 from skills.search.embedding import embed_missing, embed_skills, space_of
+from skills.search.fusion import FLOOR
 from skills.search.index import index_skill, remove_skill
 from skills.search.semantic import nearest
 from skills.search.service import LANE_DEPTH, Place, search
@@ -58,7 +59,7 @@ class TestLane:
         result = find(owner, "card", explain=True)
         assert named(result) == ["card", "payment", "seat"]
         assert [hit.score for hit in result.hits] == pytest.approx(
-            [(1 + 0.3 + 1) / 16, (0.3 + 0.7 * 0.8) / 17, 0.3 / 18], abs=1e-4
+            [(1 + 1) / 16, (FLOOR + (1 - FLOOR) * 0.8) / 17, FLOOR / 18], abs=1e-4
         )
         assert result.degraded is None
         assert list(result.hits[0].lanes) == ["all", "name_description", "semantic"]
@@ -73,11 +74,13 @@ class TestLane:
         assert named(find(owner, "card", method="bm25", similarity_threshold=0.0)) == ["card"]
 
     def test_lists_weigh_what_the_setting_says(self, owner, cards, settings):
-        settings.MIRIX_SKILL_HYBRID_WEIGHTS = [0.0, 2.0, 0.5]
+        settings.MIRIX_SKILL_HYBRID_WEIGHTS = [2.0, 7.0, 0.5]
         result = find(owner, "card")
         assert [hit.score for hit in result.hits] == pytest.approx(
-            [2 / 16 + 0.5 / 16, 0.5 * (0.3 + 0.7 * 0.8) / 17, 0.5 * 0.3 / 18], abs=1e-4
+            [2 / 16 + 0.5 / 16, 0.5 * (FLOOR + (1 - FLOOR) * 0.8) / 17, 0.5 * FLOOR / 18], abs=1e-4
         )
+        settings.MIRIX_SKILL_HYBRID_WEIGHTS = [0.0, 2.0, 0.0]
+        assert [(hit.skill.name, hit.score) for hit in find(owner, "card").hits] == [("card", 2 / 16)]
         settings.MIRIX_SKILL_HYBRID_WEIGHTS = [1.0, 1.0, 0.0]
         assert named(find(owner, "card")) == ["card"]
         settings.MIRIX_SKILL_HYBRID_WEIGHTS = [0.0, 0.0, 1.0]
@@ -135,7 +138,7 @@ class TestDegraded:
     def test_skills_without_a_vector_are_found_by_words_and_counted(self, owner, cards):
         publish(owner, [{"name": "card-two"}])
         result = find(owner, "card")
-        assert named(result) == ["card", "card-two", "payment", "seat"]
+        assert named(result) == ["card", "payment", "card-two", "seat"]
         assert result.degraded == "1 of 4 skills have no embedding yet; found by words alone"
 
     def test_after_a_change_of_the_model_no_old_vector_counts(self, owner, cards, settings):
