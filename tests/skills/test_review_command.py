@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from django.core.management import CommandError, call_command
 
+from mirix.tenants.models import OrganizationSettings
 from skills.content import Content
 from skills.models import ReviewDecision, Skill
 from tests.factories import (
@@ -199,6 +200,25 @@ def test_only_reviewers_of_the_organization_decide(owner, stranger):
             review(owner, "approve", proposal.pk, by=name)
 
     assert not Skill.objects.exists()
+
+
+def test_where_administrators_alone_decide_a_reviewer_does_not(owner):
+    OrganizationSettings.objects.create(organization=owner.organization, deciding_role="administrator")
+    skill, proposal = make_skill(owner), make_proposal(owner)
+    make_member(owner.organization, role="reviewer", username="rita")
+    make_member(owner.organization, role="administrator", username="ada")
+    named = {"organization": owner.organization.name, "reason": "So.", "stdout": io.StringIO()}
+
+    for words in (("review", "approve", proposal.pk), ("review", "reject", proposal.pk)):
+        with pytest.raises(CommandError, match="'rita' may not review in organization"):
+            call_command(*words, by="rita", **named)
+    with pytest.raises(CommandError, match="'rita' may not review in organization"):
+        call_command("skills", "archive", skill.pk, by="rita", **named)
+    assert not ReviewDecision.objects.exists()
+
+    call_command("review", "approve", proposal.pk, by="ada", **named)
+    call_command("skills", "archive", skill.pk, by="ada", **named)
+    assert ReviewDecision.objects.count() == 2
 
 
 @pytest.mark.parametrize("action", ["show", "approve", "reject"])
