@@ -23,6 +23,23 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
+def forget_everything() -> bool:
+    """Drop all that this installation keeps in Redis, as after the database went back in time.
+
+    Return whether nothing of it is left, which is so where there is no Redis.
+    """
+    if not Redis.is_configured():
+        return True
+    try:
+        client = cast("Any", cache).client.get_client(write=True)
+        for name in client.scan_iter(match=f"{Redis.key('*')}", count=1_000):
+            client.unlink(name)
+    except RedisError as error:
+        logger.warning("Redis could not be emptied (%s)", type(error).__name__)
+        return False
+    return True
+
+
 class Redis:
     """What one part of the house asks of Redis."""
 

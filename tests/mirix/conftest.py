@@ -31,6 +31,16 @@ def new_state(place: Path) -> Iterator[State]:
 
 
 @pytest.fixture
+def new_state_beside() -> Iterator[State]:
+    """A second state directory that does not exist yet, as on another machine."""
+    folder = Path(tempfile.mkdtemp(prefix="mirix-"))
+    folder.chmod(0o755)
+    with opened(folder / "var") as state:
+        yield state
+    folder.rmdir()
+
+
+@pytest.fixture
 def state(place: Path, empty_cluster: State) -> Iterator[State]:
     """A cluster with an empty database, stopped."""
     empty_cluster.copy_to(place / "var")
@@ -77,6 +87,16 @@ def migrated_cluster(tmp_path_factory: pytest.TempPathFactory) -> State:
         assert done.returncode == 0, done.stderr
 
     return _made_once(tmp_path_factory, "migrated", migrate)
+
+
+@pytest.fixture(scope="session")
+def filled_cluster(tmp_path_factory: pytest.TempPathFactory, migrated_cluster: State) -> State:
+    def fill(state: State) -> None:
+        migrated_cluster.copy_to(state.var_dir)
+        done = state.manage("quickstart", "--no-serve")
+        assert done.returncode == 0, done.stderr
+
+    return _made_once(tmp_path_factory, "filled", fill)
 
 
 @pytest.fixture(scope="session")

@@ -138,15 +138,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 def web_server(descriptor: int) -> list[str]:
     """Return the command of the web server, which takes its requests from an open socket."""
-    # The control socket would lie in the home folder, and be shared by all checkouts of a user.
+    config = settings.BASE_DIR / "deploy" / "gunicorn.conf.py"
     return [
-        *(sys.executable, "-m", "gunicorn", "mirix.wsgi", "--bind", f"fd://{descriptor}"),
-        *("--worker-class", "mirix.heads.Worker", "--threads", "8", "--graceful-timeout", "10"),
-        *("--keep-alive", "5"),  # also how long a connection may say nothing before its head is whole
-        *("--log-level", "warning", "--no-control-socket"),
-        *("--logger-class", "mirix.refusals.Log"),
-        # No header says under which path we are, nor who has logged in.
-        *("--forwarder-headers", ""),
+        *(sys.executable, "-m", "gunicorn", "mirix.wsgi", "--config", str(config)),
+        *("--bind", f"fd://{descriptor}", "--workers", "1"),
     ]
 
 

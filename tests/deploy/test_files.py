@@ -1,0 +1,84 @@
+"""The files of a deployment against each other and against the code."""
+
+from __future__ import annotations
+
+import configparser
+import re
+
+import pytest
+
+from tests.deploy.installation import COMPOSE, EXAMPLE, ROOT, SERVICES, settings_of
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+UNITS = sorted((ROOT / "deploy" / "systemd").iterdir())
+
+
+def test_the_compose_file_has_the_services_and_keeps_the_database_alone():
+    assert set(SERVICES) == {"db", "redis", "migrate", "web", "worker"}
+    assert set(COMPOSE["volumes"]) == {"postgres"}
+    assert SERVICES["web"]["ports"] == ["127.0.0.1:8531:8531"]
+    assert [name for name, service in SERVICES.items() if "ports" in service] == ["web"]
+    for name in ("migrate", "web", "worker"):
+        assert SERVICES[name]["env_file"] == "mirix.env"
+        assert SERVICES[name]["read_only"] is True
+    for name in ("web", "worker"):
+        assert SERVICES[name]["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
+
+
+def test_every_setting_of_the_example_is_one_and_every_secret_is_to_be_filled_in():
+    readme = (ROOT / "README.md").read_text().partition("## Settings")[2]
+    named = [*settings_of(EXAMPLE), *re.findall(r"^# ([A-Z_]+)=$", EXAMPLE.read_text(), re.MULTILINE)]
+    assert len(named) > 10
+    assert [name for name in named if f"`{name}`" not in readme] == []
+    for name, value in settings_of(EXAMPLE).items():
+        assert ("FILL-IN" in value) == bool(re.search("KEY|TOKEN|DATABASE|EMAIL_URL", name)), name
+
+
+def test_the_image_takes_what_it_needs_and_no_more():
+    copied = re.findall(r"^COPY (?:--from=\S+ )?(.+) \S+$", DOCKERFILE, re.MULTILINE)
+    sources = {source for line in copied for source in line.split() if not source.startswith("/")}
+    assert [source for source in sources if not (ROOT / source).exists()] == []
+    allowed = set(re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
+    assert sources == allowed
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+    assert packages <= sources
+    assert "USER mirix" in DOCKERFILE
+    assert "--require-hashes" in DOCKERFILE
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_a_unit_runs_what_there_is(unit):
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.optionxform = str
+    parser.read(unit)
+    if unit.suffix == ".timer":
+        assert parser["Timer"]["OnCalendar"]
+        return
+    service = parser["Service"]
+    assert service["User"] == "mirix"
+    assert service["EnvironmentFile"] == "/etc/mirix/mirix.env"
+    program, *arguments = service["ExecStart"].split()
+    assert program in ("/srv/mirix/.venv/bin/python", "/srv/mirix/.venv/bin/gunicorn")
+    for argument in arguments:
+        if argument.endswith(".py"):
+            assert (ROOT / argument).exists()
+    if service.get("Type") != "oneshot":
+        assert service["Restart"] == "always"
+
+
+def test_units_and_containers_run_the_same():
+    web, worker = (
+        (ROOT / "deploy" / "systemd" / f"mirix-{name}.service").read_text() for name in ("web", "worker@")
+    )
+    assert f"/{' '.join(SERVICES['web']['command'])}\n" in web
+    assert f"/{' '.join(SERVICES['worker']['command'])}\n" in worker
+    assert SERVICES["web"]["command"][0] in DOCKERFILE.rpartition("CMD")[2]
+
+
+def test_every_file_that_the_page_names_is_there():
+    page = (ROOT / "docs" / "operations.md").read_text()
+    for link in re.findall(r"\]\(([^)#]+)\)", page):
+        assert (ROOT / "docs" / link).exists(), link
+    readme = (ROOT / "README.md").read_text()
+    for setting in set(re.findall(r"`(MIRIX_[A-Z_]+)`", page)):
+        assert setting in readme or setting.removeprefix("MIRIX_DISTILLER") in readme, setting
