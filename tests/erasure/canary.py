@@ -22,23 +22,38 @@ NUMBERS = (
 )  # fmt: skip
 
 
+ADMINISTRATION = {
+    "tenants.organization", "tenants.organizationsettings", "tenants.client", "tenants.apikey",
+    "tenants.membership", "tenants.auditevent", "tenants.notification", "tenants.tokenusage",
+    "tenants.erasurereceipt",
+}  # fmt: skip
+"""Models that hold nothing of end users. Every other one is erased, or the tests of erasure fail."""
+
+
 def models_of_an_end_user() -> list[type[models.Model]]:
-    """Return every model of ours whose rows belong to an end user."""
+    """Return every model of ours that may hold something of an end user."""
     return [
         model
         for app in ("tenants", "conversations", "skills")
         for model in apps.get_app_config(app).get_models()
-        if model._meta.label == "tenants.EndUser" or has(model, "end_user")
+        if model._meta.label_lower not in ADMINISTRATION
     ]
+
+
+def rows_of(model: type[models.Model]) -> str:
+    """Return the condition for the rows of one end user, of an organization with that one alone."""
+    if model._meta.label == "tenants.EndUser":
+        return "id = %(end_user)s"
+    return "end_user_id = %(end_user)s" if has(model, "end_user") else "organization_id = %(organization)s"
 
 
 def has(model: type[models.Model], name: str) -> bool:
     return any(field.name == name for field in model._meta.concrete_fields)
 
 
-def fill(model: type[models.Model], where: str, values: Iterable[Any], canary: str) -> list[str]:
+def fill(model: type[models.Model], where: str, values: Any, canary: str) -> list[str]:
     """Write the word into every column of a model's rows that takes it; return those that take none."""
-    table, values = model._meta.db_table, list(values)
+    table = model._meta.db_table
     left = []
     for field in model._meta.concrete_fields:
         if field.primary_key or field.is_relation or field.choices or isinstance(field, NUMBERS):
@@ -48,7 +63,7 @@ def fill(model: type[models.Model], where: str, values: Iterable[Any], canary: s
     return left
 
 
-def _write(table: str, column: str, where: str, values: list[Any], canary: str) -> bool:
+def _write(table: str, column: str, where: str, values: Any, canary: str) -> bool:
     distinct = f"'{canary}-' || left(md5(ctid::text), 8)"
     for value, way in product((distinct, f"'{canary}'"), WAYS):
         try:

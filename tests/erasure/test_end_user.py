@@ -8,7 +8,7 @@ import pytest
 from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from conversations.models import ConversationMessage
@@ -19,7 +19,7 @@ from mirix.tenants.models import AuditEvent, EndUser, ErasedKind, ErasureReceipt
 from mirix.tenants.owners import Owner
 from skills.models import SearchChange
 from tests.access.world import Side, everything, everything_of, make_side
-from tests.erasure.canary import fill, found, models_of_an_end_user
+from tests.erasure.canary import fill, found, models_of_an_end_user, rows_of
 from tests.factories import make_intake, make_member, make_owner, make_session
 
 ACTOR = Actor(kind="command", name="root")
@@ -58,15 +58,11 @@ def make_full_side(name: str = "home") -> Side:
 
 
 def fill_with_canary(owner: Owner) -> None:
+    of_owner = {"end_user": owner.end_user.pk, "organization": owner.organization.pk}
     left = [
         column
         for model in models_of_an_end_user()
-        for column in fill(
-            model,
-            "id = %s" if model is EndUser else "end_user_id = %s",
-            [owner.end_user.pk],
-            CANARY,
-        )
+        for column in fill(model, rows_of(model), of_owner, CANARY)
     ]
     assert set(left) - FREE_OF_WORDS == set(), "columns that take no word: is that so?"
 
@@ -90,6 +86,21 @@ class TestCanary:
 
         assert found(CANARY) == {}
         assert found(side.owner.end_user.pk) == {"tenants_erasurereceipt": 1}
+
+    def test_a_table_that_nobody_registered_stops_it(self):
+        side = make_full_side()
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE TABLE stray (end_user_id varchar "
+                "REFERENCES tenants_enduser DEFERRABLE INITIALLY DEFERRED)"
+            )
+            cursor.execute("INSERT INTO stray VALUES (%s)", [side.owner.end_user.pk])
+        before = everything()
+
+        with pytest.raises(IntegrityError, match="stray"):
+            erase(side.owner)
+
+        assert everything() == before
 
     def test_nothing_of_others_is_touched(self):
         side, other = make_full_side(), make_side("away")
