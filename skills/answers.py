@@ -34,9 +34,11 @@ def dry_run_answer(*, owner: Owner, plan: Plan, model: str = "") -> dict[str, An
     message = (
         f"Nothing was done. A run would distil {_count(plan.sessions, 'session')} "
         f"with {_count(plan.turns, 'turn')} and {plan.characters:,} characters"
-        + (f", for about {plan.tokens:,} tokens." if plan.tokens else ".")
+        + (f", for about {plan.tokens:,} tokens" if plan.tokens else "")
+        + (f", and evolve skills for about {plan.proposer_tokens:,}." if plan.proposer_tokens else ".")
     )
-    if plan.tokens and (left := tokens_left(organization=owner.organization)) is not None:
+    left = tokens_left(organization=owner.organization) if plan.tokens or plan.proposer_tokens else None
+    if left is not None:
         message += f" Today {left:,} are left of the organization's budget."
     return _answer(
         success=True,

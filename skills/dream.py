@@ -29,6 +29,7 @@ from skills.asking import Stopped
 from skills.distillation import get_distiller
 from skills.distilling import Distilling
 from skills.evolution.curator import evolve
+from skills.evolution.estimating import about_proposing
 from skills.heartbeat import Heartbeat
 from skills.lessons import SessionOutcome
 from skills.models import (
@@ -71,9 +72,11 @@ class Plan:
     characters: int
     tokens: int = 0
     """About how many it would take, prompts and answers; 0 where no model is asked."""
+    proposer_tokens: int = 0
+    """The same for evolving the skills after it."""
 
 
-def plan(*, owner: Owner, last_n_sessions: int = 0, model: str = "") -> Plan:
+def plan(*, owner: Owner, last_n_sessions: int = 0, model: str = "", evolving: bool = True) -> Plan:
     """Return what a run of `owner` would read, by that model of the endpoint; writes and asks nothing.
 
     A run begins by sealing what is due, so sessions that are still open but complete count as well.
@@ -105,6 +108,7 @@ def plan(*, owner: Owner, last_n_sessions: int = 0, model: str = "") -> Plan:
             distiller.estimate(characters=size["characters"], octets=size["octets"], turns=size["turns"])
             for size in sizes
         ),
+        proposer_tokens=(about_proposing(owner=owner, sessions=len(ids), model=model) if evolving else 0),
     )
 
 

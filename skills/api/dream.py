@@ -111,6 +111,7 @@ class _WouldDistil(serializers.Serializer):
     turns = serializers.IntegerField()
     characters = serializers.IntegerField()
     tokens = serializers.IntegerField(help_text="About how many, prompts and answers; 0 without a model.")
+    proposer_tokens = serializers.IntegerField(help_text="The same for evolving the skills after it.")
 
 
 class DreamAnswer(serializers.Serializer):

@@ -18,7 +18,7 @@ from django.conf import settings
 
 from mirix.llm.chat import ChatEndpoint, ChatFailed, ChatReply, get_chat
 from mirix.llm.replies import parse_reply
-from mirix.llm.tokens import about_tokens
+from mirix.llm.tokens import about_tokens, about_tokens_of
 from mirix.text import shorten, slugify, truncate
 from skills.content import MAX_NAME_CHARS, MAX_TRIGGERS, Content
 from skills.distillation.wording import number
@@ -106,6 +106,12 @@ class LlmProposer:
     def estimate(self, experiences: Sequence[ExperienceView], candidates: Sequence[SkillView]) -> int:
         """Return about how many tokens a question and its answer take, rather too many than too few."""
         return about_tokens("".join(self._question(experiences, candidates, ())[1:])) + ANSWER_TOKENS
+
+    def estimate_unseen(self, *, characters: int) -> int:
+        """Return the same of a question about lessons that are not there yet, of so many characters."""
+        nothing = Material(text="", lessons=(), skills=())
+        frame = system_prompt(self.limits) + user_prompt(topic="", material=nothing, refused=())
+        return about_tokens(frame) + about_tokens_of(characters=characters, octets=0) + ANSWER_TOKENS
 
     def ask(
         self,

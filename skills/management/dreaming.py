@@ -79,7 +79,12 @@ class DreamCommand(OwnerCommand):
         last_n_sessions = options["last_n_sessions"] or DEFAULT_SESSIONS
         if options["dry_run"]:
             try:
-                planned = plan(owner=owner, last_n_sessions=last_n_sessions, model=options["model"])
+                planned = plan(
+                    owner=owner,
+                    last_n_sessions=last_n_sessions,
+                    model=options["model"],
+                    evolving=self.evolving,
+                )
             except ImproperlyConfigured as error:
                 raise CommandError(str(error)) from error
             answer = dry_run_answer(owner=owner, plan=planned, model=options["model"])

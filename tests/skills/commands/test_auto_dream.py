@@ -20,6 +20,8 @@ from mirix.tenants.models import OrganizationSettings
 from skills import dream as dreaming
 from skills import runs
 from skills.distillation import get_distiller
+from skills.evolution.estimating import about_proposing
+from skills.evolution.llm import ANSWER_TOKENS
 from skills.evolution.types import EvolutionReport
 from skills.management import dreaming as door
 from skills.models import AutoDreamRun, SkillExperience
@@ -141,6 +143,7 @@ def test_a_dry_run_leaves_no_trace(capsys, owner, evolutions):
         "turns": 1,
         "characters": 4,
         "tokens": 0,
+        "proposer_tokens": 0,
     }
     assert list(Session.objects.values()) == before
     assert AutoDreamRun.objects.count() == SkillExperience.objects.count() == len(evolutions) == 0
@@ -155,10 +158,15 @@ def test_with_a_model_a_dry_run_tells_tokens_and_asks_nobody(capsys, owner, chat
     answer = json.loads(run(capsys, owner, "--dry-run", "--json", "--model", "larger"))
     estimate = get_distiller().estimate
     tokens = sum(estimate(characters=each, octets=each, turns=1) for each in (4_000, 200_000))
-    assert answer["would_distil"] == {"sessions": 2, "turns": 2, "characters": 204_000, "tokens": tokens}
+    proposing = about_proposing(owner=owner, sessions=2)
+    assert proposing > 2 * ANSWER_TOKENS
+    assert answer["would_distil"] == {
+        "sessions": 2, "turns": 2, "characters": 204_000, "tokens": tokens, "proposer_tokens": proposing
+    }  # fmt: skip
     assert answer["message"] == (
         "Nothing was done. A run would distil 2 sessions with 2 turns and 204,000 characters, "
-        f"for about {tokens:,} tokens. Today 12,345 are left of the organization's budget."
+        f"for about {tokens:,} tokens, and evolve skills for about {proposing:,}. "
+        "Today 12,345 are left of the organization's budget."
     )
     assert chat_server.calls == 0
     assert rows() == before
