@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from mirix.text import HIDDEN, visible
+from mirix.text import UNSEEN
 
 _ATTRIBUTES = r"""(?:"[^"]*"|'[^']*'|[^"'>])*"""
 _PART = re.compile(
@@ -31,25 +31,25 @@ def reveal(html: str) -> str:
     In text the escape is a chip of class `mx-hidden` that names the character; in titles, choices and
     spoken attributes it is the escape alone. Values of forms and scripts are left as they are.
     """
-    return _PART.sub(_part, html) if HIDDEN.search(html) else html
+    return _PART.sub(_part, html) if UNSEEN.search(html) else html
 
 
 def _part(match: re.Match[str]) -> str:
     if (text := match["text"]) is not None:
-        return HIDDEN.sub(_chip, text)
+        return UNSEEN.sub(_chip, text)
     if match["words"] is not None:
-        return _tag(match["open"]) + HIDDEN.sub(_escape, match["words"]) + match["close"]
+        return _tag(match["open"]) + UNSEEN.sub(_escape, match["words"]) + match["close"]
     return _tag(match["tag"]) if match["tag"] is not None else match[0]
 
 
 def _tag(tag: str) -> str:
-    return _SPOKEN.sub(lambda attribute: HIDDEN.sub(_escape, attribute[0]), tag)
+    return _SPOKEN.sub(lambda attribute: UNSEEN.sub(_escape, attribute[0]), tag)
 
 
 def _escape(match: re.Match[str]) -> str:
-    return visible(match[0])
+    return f"\\u{ord(match[0]):04x}"
 
 
 def _chip(match: re.Match[str]) -> str:
     name = unicodedata.name(match[0], "control character")
-    return f'<span class="mx-hidden" title="U+{ord(match[0]):04X} {name}">{visible(match[0])}</span>'
+    return f'<span class="mx-hidden" title="U+{ord(match[0]):04X} {name}">{_escape(match)}</span>'

@@ -15,10 +15,25 @@ from typing import Any
 SURROGATES = re.compile("[\ud800-\udfff]")
 SPACE = re.compile(r"\s+")
 # Controls other than tab and line ends, bidirectional marks, invisible operators, tags, fillers.
-HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
+_HIDDEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f"
 )
+HIDDEN = re.compile(f"[{_HIDDEN}]")
+# Joiners are part of emoji, Arabic and Indic writing, between other letters they only hide something; a sign
+# may be told how to look by one selector, a keycap or an emoji, an ideograph its variant.
+_UNJOINED = "\x00-\x7f\u00c0-\u052f\u1e00-\u1fff\u200c\u200d\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_VARIANTS = "\U000e0100-\U000e01ef"
+_IDEOGRAPHS = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+UNSEEN = re.compile(
+    # The one class in front is what makes it fast.
+    f"[{_HIDDEN}\u200c\u200d{_SELECTORS}](?:(?<=[{_HIDDEN}])"
+    f"|(?<=[\u200c\u200d])(?<![^{_UNJOINED}].)(?![^{_UNJOINED}])"
+    f"|(?<=[{_SELECTORS}])(?:(?<=[A-Za-z\\s{_SELECTORS}].)|(?<![\x00-\U0010ffff].))"
+    f"|(?<=[{_VARIANTS}])(?<![{_IDEOGRAPHS}].))"
+)
+"""What nobody sees where it stands; every `HIDDEN` character, and others that belong elsewhere."""
 SEQUENCES = (list, tuple)  # made once: `list | tuple` would be made anew for every value
 MAX_DEPTH = 100
 MAX_DIGITS = 18
@@ -83,7 +98,7 @@ def fold(text: str) -> str:
 
 def visible(text: str) -> str:
     """Return `text` for a terminal: what cannot be seen, or would command it, is spelled out."""
-    return HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text).replace("\r", "\\r")
+    return UNSEEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text).replace("\r", "\\r")
 
 
 def visible_line(text: str) -> str:

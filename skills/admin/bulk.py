@@ -121,9 +121,11 @@ def moving(admin: DecidingAdmin, request: HttpRequest, act: str) -> Bulk:
     )
 
 
-def _to_watch(revision: SkillRevision) -> str:
-    flags = "; ".join(RISK_LABELS.get(flag, flag) for flag in revision.risk_flags)
-    return flags or NOTHING_TO_WATCH
+def _to_watch(revision: Any) -> str:
+    found = [RISK_LABELS.get(flag, flag) for flag in revision.risk_flags]
+    if revision.takes_in:
+        found.append(f"Approving it also archives “{revision.takes_in}”")
+    return "; ".join(found) or NOTHING_TO_WATCH
 
 
 def _decided(revision: SkillRevision) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -35,6 +35,7 @@ from skills.selectors.proposals import QUEUE_ORDER, with_priority
 ACTION_COLOURS = {
     "Create": "success",
     "Edit": "info",
+    "Merge": "info",
     "Archive": "warning",
     "Rollback": "warning",
     "Quarantine": "danger",
@@ -107,8 +108,8 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
     empty_command = "./run auto_dream --organization ORGANIZATION --user USER"
 
     def annotated(self, rows: QuerySet) -> QuerySet:
-        """Add priority and evidence."""
-        return with_priority(rows)
+        """Add priority, evidence, and the name of the skill that a merge takes in."""
+        return with_priority(rows).annotate(takes_in=F("merged_from__name"))
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Put the most important first in the queue, the newest elsewhere."""
@@ -137,7 +138,7 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
     @display(description="Action", ordering="action", label=ACTION_COLOURS)
     def shown_action(self, obj: SkillRevision) -> str:
         """Return what it does to its skill."""
-        return obj.get_action_display()
+        return "Merge" if obj.merged_from_id else obj.get_action_display()
 
     @display(description="Words")
     def change(self, obj: SkillRevision) -> str:

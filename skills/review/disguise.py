@@ -5,16 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from mirix.text import HIDDEN
+from mirix.text import HIDDEN, UNSEEN
 
-# Joiners are part of emoji, Arabic and Indic writing; between other letters they only hide something.
-_UNJOINED = "\x00-\x7f\u00c0-\u052f\u1e00-\u1fff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_JOINER = re.compile(f"(?:^|[{_UNJOINED}])[\u200c\u200d]+(?:[{_UNJOINED}]|$)")
-# A sign may be told how to look by one selector: a keycap or an emoji, an ideograph its variant.
-_SELECTOR = re.compile(
-    "(?:^|[^\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
-    "|(?:^|[A-Za-z\\s])[\ufe00-\ufe0f]|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2}"
-)
 _OVERWRITES = re.compile(r"\r(?!\n)")
 _INVISIBLE = re.compile(f"{HIDDEN.pattern}|[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
@@ -44,7 +36,7 @@ def undisguised(text: str) -> str:
 
 def has_hidden_characters(text: str) -> bool:
     """Whether a reader sees less than an agent does, or in another order."""
-    return any(pattern.search(text) for pattern in (HIDDEN, _JOINER, _SELECTOR, _OVERWRITES))
+    return bool(UNSEEN.search(text) or _OVERWRITES.search(text))
 
 
 def has_lookalikes(text: str) -> bool:

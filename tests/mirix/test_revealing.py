@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 import pytest
@@ -39,6 +40,21 @@ def test_a_page_without_any_is_returned_as_it_is():
 )
 def test_where_a_character_stands(page: str, shown: str):
     assert reveal(page) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\u200db", ["U+200D ZERO WIDTH JOINER"]),
+        ("\u200c", ["U+200C ZERO WIDTH NON-JOINER"]),
+        ("a\ufe0f", ["U+FE0F VARIATION SELECTOR-16"]),
+        ("\U0001f600\U000e0148", ["U+E0148 VARIATION SELECTOR-89"]),
+        ("\u2764\ufe0f\ufe0f", ["U+FE0F VARIATION SELECTOR-16"]),
+        ("👩\u200d💻 1\ufe0f\u20e3 ❤\ufe0f 葛\U000e0100 می\u200cخ क\u094d\u200dष", []),
+    ],
+)
+def test_joiners_and_selectors_show_where_they_do_not_belong(text: str, shown: list[str]):
+    assert re.findall('title="([^"]*)"', reveal(f"<p>{text}</p>")) == shown
 
 
 @given(st.text(alphabet=st.sampled_from("a<>&\"'\u202e\u2066\u200b\x85\U000e0041 \n\r"), max_size=60))

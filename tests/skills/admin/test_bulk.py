@@ -12,6 +12,7 @@ from django.test import Client as Browser
 from mirix.tenants.models import Membership
 from skills.content import Content
 from skills.models import ReviewDecision, Skill, SkillRevision
+from skills.review.merges import propose_merge
 from skills.review.publishing import approve, reject
 from tests.factories import make_content, make_experience, make_member, make_owner, make_proposal, make_skill
 
@@ -81,6 +82,15 @@ class TestProposals:
         names = ReviewDecision.objects.filter(decision="approve").values_list("decided_by_name", flat=True)
         assert list(names) == ["rita", "rita"]
         assert LogEntry.objects.filter(change_message="Approved").count() == 2
+
+    def test_a_merge_says_what_else_it_does(self, owner, reviewer):
+        target, source = make_skill(owner, make_content(name="pay")), make_skill(owner)
+        merge = propose_merge(source=source, target=target)
+
+        asked = text(reviewer.get(f"{QUEUE}approve/?ids={merge.pk}"))
+
+        assert f"Approving it also archives “{source.name}”" in asked
+        assert "Merge" in text(reviewer.get(QUEUE))
 
     def test_many_are_rejected_for_one_reason(self, owner, reviewer):
         skill = make_skill(owner, make_content(name="pay"))
