@@ -4,6 +4,7 @@
     ./run bench search [--latency]      how fast search is
     ./run bench search --quality DIR    how good it is on a judged corpus in the layout of BEIR
     ./run bench dream                   what a run with a model costs besides the model
+    ./run bench load                    what many clients at once wait for
 
 Each benchmark runs in a process of its own on a fresh database cluster under `var/`, gone at the end. The
 cluster is as durable as in production: with fsync, each commit waits for the disk. Settings of the caller's
@@ -33,6 +34,7 @@ BENCHMARKS = {
     "ingest": "tests.benchmarks.ingest",
     "search": "tests.benchmarks.search",
     "dream": "tests.benchmarks.dream",
+    "load": "tests.benchmarks.load",
 }
 QUALITY_SETTINGS = ("MIRIX_EMBEDDING_", "MIRIX_SKILL_HYBRID_", "OPENAI_API_KEY")
 """What of the caller's environment bears on the quality of search."""
@@ -106,7 +108,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     search = parser.add_argument_group("of search")
     search.add_argument("--latency", action="store_true", help="how fast it is; also where nothing is asked")
-    search.add_argument("--scale", type=float, default=1.0, help="of --latency: a part of the full sizes")
+    search.add_argument(
+        "--scale", type=float, default=1.0, help="of --latency and load: a part of the full sizes"
+    )
     search.add_argument(
         "--quality", metavar="DIR", type=_folder, help="how good it is on a corpus like BEIR's"
     )

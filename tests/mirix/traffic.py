@@ -43,12 +43,11 @@ class Traffic:
         return len(self.seconds.get(kind, ()))
 
     @contextmanager
-    def flowing(self, clients: int) -> Iterator[Traffic]:
-        """Let the clients work until the block ends; half of them add, half search."""
-        threads = [
-            threading.Thread(target=self._add if number % 2 else self._search, args=(number,))
-            for number in range(clients)
-        ]
+    def flowing(self, clients: int, dreaming: int = 0) -> Iterator[Traffic]:
+        """Let the clients work until the block ends; half add, half search, `dreaming` more dream."""
+        tasks = [self._add if number % 2 else self._search for number in range(clients)]
+        tasks += [self._dream] * dreaming
+        threads = [threading.Thread(target=task, args=(number,)) for number, task in enumerate(tasks)]
         for thread in threads:
             thread.start()
         try:
@@ -69,6 +68,18 @@ class Traffic:
     def _search(self, number: int) -> None:
         for count in self._counted():
             self.send("search", "GET", f"/memory/search?query={quote(f'rebook flight {number} {count}')}")
+
+    def _dream(self, number: int) -> None:
+        """Seal a session now and then, and have it learned from."""
+        for count in self._counted():
+            name = f"d-{number}-{count}"
+            text = f"no, the other flight {number}-{count}"
+            body = {"session_id": name, "messages": [{"role": "user", "content": text}]}
+            if self.send("add", "POST", "/memory/add_sync", body):
+                with self._lock:
+                    self.added.append(text)
+            self.send("close", "POST", f"/v1/sessions/{name}/close", {})
+            self.send("dream", "POST", "/memory/auto_dream?wait=0", {"last_n_sessions": 5})
 
     def _counted(self) -> Iterator[int]:
         count = 0
