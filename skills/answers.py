@@ -35,7 +35,7 @@ def dry_run_answer(*, owner: Owner, plan: Plan, model: str = "") -> dict[str, An
         f"Nothing was done. A run would distil {_count(plan.sessions, 'session')} "
         f"with {_count(plan.turns, 'turn')} and {plan.characters:,} characters"
         + (f", for about {plan.tokens:,} tokens" if plan.tokens else "")
-        + (f", and evolve skills for about {plan.proposer_tokens:,}." if plan.proposer_tokens else ".")
+        + (f", and evolve skills for about {plan.proposer_tokens:,} tokens." if plan.proposer_tokens else ".")
     )
     left = tokens_left(organization=owner.organization) if plan.tokens or plan.proposer_tokens else None
     if left is not None:

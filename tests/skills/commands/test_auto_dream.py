@@ -165,7 +165,7 @@ def test_with_a_model_a_dry_run_tells_tokens_and_asks_nobody(capsys, owner, chat
     }  # fmt: skip
     assert answer["message"] == (
         "Nothing was done. A run would distil 2 sessions with 2 turns and 204,000 characters, "
-        f"for about {tokens:,} tokens, and evolve skills for about {proposing:,}. "
+        f"for about {tokens:,} tokens, and evolve skills for about {proposing:,} tokens. "
         "Today 12,345 are left of the organization's budget."
     )
     assert chat_server.calls == 0
