@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from mirix.lookalikes import LOOKALIKE
 from mirix.text import UNSEEN
 
 _ATTRIBUTES = r"""(?:"[^"]*"|'[^']*'|[^"'>])*"""
@@ -22,21 +23,23 @@ _PART = re.compile(
     r"|(?P<text>[^<]+|<)",
     re.DOTALL | re.IGNORECASE,
 )
+_DECEIVING = re.compile(f"{UNSEEN.pattern}|{LOOKALIKE.pattern}")
 _SPOKEN = re.compile(r"""\s(?:title|alt|aria-label|placeholder)=(?:"[^"]*"|'[^']*')""", re.IGNORECASE)
 
 
 def reveal(html: str) -> str:
-    """Return a page in which each hidden character is a marked escape; one without any is returned as it is.
+    """Return a page in which each hidden character is a marked escape; one without any stays as it is.
 
-    In text the escape is a chip of class `mx-hidden` that names the character; in titles, choices and
+    In text the escape is a chip of class `mx-hidden` that names the character, and a letter that looks like a
+    Latin one beside it is marked by the class `mx-lookalike`; in titles, choices and
     spoken attributes it is the escape alone. Values of forms and scripts are left as they are.
     """
-    return _PART.sub(_part, html) if UNSEEN.search(html) else html
+    return _PART.sub(_part, html) if _DECEIVING.search(html) else html
 
 
 def _part(match: re.Match[str]) -> str:
     if (text := match["text"]) is not None:
-        return UNSEEN.sub(_chip, text)
+        return _DECEIVING.sub(_chip, text)
     if match["words"] is not None:
         return _tag(match["open"]) + UNSEEN.sub(_escape, match["words"]) + match["close"]
     return _tag(match["tag"]) if match["tag"] is not None else match[0]
@@ -51,5 +54,8 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _chip(match: re.Match[str]) -> str:
+    if LOOKALIKE.match(match.string, match.start()):
+        name = unicodedata.name(match[0])
+        return f'<span class="mx-lookalike" title="U+{ord(match[0]):04X} {name}">{match[0]}</span>'
     name = unicodedata.name(match[0], "control character")
     return f'<span class="mx-hidden" title="U+{ord(match[0]):04X} {name}">{_escape(match)}</span>'

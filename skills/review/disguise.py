@@ -5,23 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from mirix.lookalikes import LATIN, LOOKALIKE
 from mirix.text import HIDDEN, UNSEEN
 
 _OVERWRITES = re.compile(r"\r(?!\n)")
 _INVISIBLE = re.compile(f"{HIDDEN.pattern}|[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-
-# Cyrillic, Greek and Armenian letters that are drawn as Latin ones.
-_LOOK = (
-    ("аеорсухіјѕԁһԛԝӏґпԍ", "aeopcyxijsdhqwlrng"),
-    ("АВЕКМНОРСТУХІЈЅԌԚԜӀ", "ABEKMHOPCTYXIJSGQWI"),
-    ("οѵ", "ov"),
-    ("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEZHIKMNOPTYX"),
-    ("օսհոցԼՍՕ", "ouhngLUO"),
-    ("αινκρυχ’‘ʼ‐‑‒", "aivkpux'''---"),  # which stand in formulas too, or are no letters
-)
-_LATIN = {key: latin for letters, latins in _LOOK for key, latin in str.maketrans(letters, latins).items()}
-_ALIKE = "".join(letters for letters, _ in _LOOK[:-1])
-LOOKALIKE = re.compile(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
 
 
 def plain(text: str) -> str:
@@ -31,7 +19,7 @@ def plain(text: str) -> str:
 
 def undisguised(text: str) -> str:
     """Return text as somebody reads it who knows Latin letters alone, for rules about English words."""
-    return text if text.isascii() and not HIDDEN.search(text) else plain(text).translate(_LATIN)
+    return text if text.isascii() and not HIDDEN.search(text) else plain(text).translate(LATIN)
 
 
 def has_hidden_characters(text: str) -> bool:

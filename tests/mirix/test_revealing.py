@@ -57,6 +57,12 @@ def test_joiners_and_selectors_show_where_they_do_not_belong(text: str, shown: l
     assert re.findall('title="([^"]*)"', reveal(f"<p>{text}</p>")) == shown
 
 
+def test_a_letter_that_looks_like_its_neighbour_is_marked_and_stays():
+    mark = '<span class="mx-lookalike" title="U+0430 CYRILLIC SMALL LETTER A">\u0430</span>'
+    page = "<title>p\u0430y</title><p title='p\u0430y'>p\u0430ypal.com через API, Δx, αx</p>"
+    assert reveal(page) == page.replace(">p\u0430ypal", f">p{mark}ypal")
+
+
 @given(st.text(alphabet=st.sampled_from("a<>&\"'\u202e\u2066\u200b\x85\U000e0041 \n\r"), max_size=60))
 def test_no_text_hides_a_character(text: str):
     page = reveal(f'<p class="x">{escape(text)}</p>')
