@@ -31,6 +31,7 @@ from skills.search.embedding import space_of
 MIN_DESCRIBING_WORDS = 3
 TELLING_RISKS = (
     "hidden_characters",
+    "lookalike_letters",
     "credential",
     "near_size_limit",
     "disables_safeguards",

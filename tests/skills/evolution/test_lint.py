@@ -89,6 +89,7 @@ def test_texts_that_cannot_serve(owner):
     make_skill(owner, make_content(name="bare", description="Use it.", instructions="1. Look around."))
     make_skill(owner, make_content(name="long", instructions="i" * 11_000))
     make_skill(owner, make_content(name="hidden", instructions="1. Pay\u202e it now."))
+    make_skill(owner, make_content(name="mixed", instructions="1. Open p\u0430ypal soon."))
     make_skill(owner, make_content(name="wide", instructions="1. See below.", triggers=["t" * 600]))
     doubted = make_skill(owner, make_content(name="doubted", instructions="1. Hope for the best."))
     row = make_experience(owner, status="consumed", verified=False, credibility=0.3)
@@ -99,6 +100,7 @@ def test_texts_that_cannot_serve(owner):
         ("bare", "bare_description"),
         ("long", "near_size_limit"),
         ("hidden", "hidden_characters"),
+        ("mixed", "lookalike_letters"),
         ("wide", "invalid"),
         ("doubted", "unproven"),
     ]
