@@ -9,9 +9,18 @@ import pytest
 from mirix.tenants.owners import Owner
 from skills.content import Content
 from skills.models import Skill
+from skills.review.merges import propose_merge
 from skills.review.publishing import approve
+from skills.superseding import supersede
 from tests.browser.conftest import OpenScreen
-from tests.factories import make_content, make_member, make_owner, make_proposal
+from tests.factories import (
+    make_content,
+    make_experience,
+    make_member,
+    make_owner,
+    make_proposal,
+    make_session,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXT = make_content(
@@ -92,3 +101,30 @@ def test_two_people_edit_one_skill(screen: OpenScreen, owner, skill, width, sche
     assert "refund-a-paid-order is archived." in mine.text()
     assert Skill.objects.get().status == "archived"
     mine.keep(f"history-after-{kind}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_what_waits_or_is_superseded_says_so(screen: OpenScreen, owner, skill, width, scheme):
+    other = approve(revision=make_proposal(owner, replace(TEXT, name="return-a-paid-order-to-its-card")))
+    merge = propose_merge(source=other, target=skill)
+    session = make_session(owner, [{"role": "user", "content": "No, use the other card."}] * 3)
+    titles = ("Ask how the order was paid before anything is given back", "Ask how it was paid")
+    old, new = (
+        make_experience(owner, session, title=title, turn_seq=seq) for seq, title in enumerate(titles, 1)
+    )
+    supersede(experience=old, by=new)
+    rita = screen(make_member(owner.organization, "reviewer", "rita"), width=width, color_scheme=scheme)
+    kind = f"{width}-{scheme}"
+
+    rita.open(f"/admin/skills/skillexperience/{old.pk}/change/")
+    assert rita.overflow() <= 0
+    rita.keep(f"history-superseded-{kind}")
+    rita.page.get_by_role("link", name=new.title, exact=True).click()
+    assert rita.page.get_by_role("link", name=old.title, exact=True).is_visible()
+
+    rita.open(f"/admin/skills/skill/{skill.pk}/edit/")
+    assert rita.overflow() <= 0
+    rita.keep(f"history-edit-waiting-{kind}")
+    rita.page.get_by_role("link", name="Edit that proposal").click()
+    assert rita.page.url.endswith(f"/admin/skills/skillrevision/{merge.pk}/edit/")
