@@ -35,9 +35,10 @@ CLEAR = b"""
 BEGIN;
 SET LOCAL lock_timeout = '30s';
 DO $$
-DECLARE command text;
-BEGIN
-    FOR command IN
+DECLARE
+    command text;
+    -- All of them first: a name is known only as long as CASCADE has not taken what it names.
+    commands text[] := ARRAY(
         SELECT format('DROP %s IF EXISTS %s CASCADE',
                       CASE relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW'
                                    WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, pg_class.oid::regclass)
@@ -53,7 +54,9 @@ BEGIN
         WHERE typnamespace = current_schema()::regnamespace AND typtype IN ('e', 'd', 'c')
           AND (typrelid = 0 OR (SELECT relkind FROM pg_class WHERE oid = typrelid) = 'c')
           AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_type.oid AND deptype = 'e')
-    LOOP
+    );
+BEGIN
+    FOREACH command IN ARRAY commands LOOP
         EXECUTE command;
     END LOOP;
 END $$;
