@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from mirix.api.authentication import principal_of
 from mirix.api.errors import Conflict
+from mirix.api.parsers import refuse_body
 from mirix.api.views import APIView
 from mirix.tenants.audit import Actor
 from mirix.tenants.erasure import NothingThere, erase_client, erase_end_user, find_end_users
@@ -102,6 +103,7 @@ class EraseUserView(APIView):
     )
     def delete(self, request: Request, pk: str) -> Response:
         """Erase; 404 for an end user that is not there or somebody else's."""
+        refuse_body(request)
         principal = principal_of(request)
         found = list(find_end_users(organization=principal.organization, name=pk))
         if not found:
@@ -133,6 +135,7 @@ class EraseClientView(APIView):
     )
     def delete(self, request: Request, pk: str) -> Response:
         """Erase; 404 for a client that is not there or somebody else's."""
+        refuse_body(request)
         principal = principal_of(request)
         rows = Client.objects.for_organization(principal.organization).filter(pk=pk)
         client = rows.select_related("organization").first()

@@ -10,6 +10,7 @@ from django.core.exceptions import RequestDataTooBig
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
 
 from mirix import strict_json
 
@@ -63,3 +64,9 @@ def _read(stream: IO[bytes], parser_context: Mapping[str, Any] | None) -> bytes:
     if len(body) > limit:
         raise TooLarge
     return body
+
+
+def refuse_body(request: Request) -> None:
+    """Raise `ParseError` for a body that is more than an empty object, where a route takes none."""
+    if request.data != {}:
+        raise ParseError("This request takes no body.")

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from mirix.api.authentication import principal_of
 from mirix.api.erasure import ErasureAnswer, erased
+from mirix.api.parsers import refuse_body
 from mirix.api.views import APIView
 from mirix.tenants.audit import Actor
 from mirix.tenants.erasure import NothingThere
@@ -40,6 +41,7 @@ class EraseSkillView(APIView):
     )
     def delete(self, request: Request, pk: str) -> Response:
         """Erase; 404 for a skill that is not there or somebody else's."""
+        refuse_body(request)
         principal = principal_of(request)
         rows = Skill.objects.for_organization(principal.organization).filter(pk=pk)
         if user_id := request.query_params.get("user_id"):
