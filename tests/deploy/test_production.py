@@ -163,7 +163,7 @@ def test_8_the_log_is_json_and_quotes_nobody(live: Installation, key: str):
     (told,) = [line for line in lines if line.get("request_id") == "trace-8" and "route" in line]
     assert (told["route"], told["status"]) == ("/v1/sessions/<id:session_id>", 404)
     requests = [line["request_id"] for line in lines if "route" in line]
-    assert len(requests) == len(set(requests)) > 5
+    assert len(requests) == len(set(requests)) > 1
     for line in live.log("worker").splitlines():
         assert line == "Launching a worker on all queues" or json.loads(line)["level"]
     said = live.log("web") + live.log("worker") + live.log("db")

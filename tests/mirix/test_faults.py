@@ -195,14 +195,14 @@ def test_one_of_two_worker_hosts_is_killed(migrated_state: State, key: str, plac
     users, sessions = 4, 6
     fill_with_sessions(migrated_state, place, users, sessions)
     environment = UNTHROTTLED | model.environment | {"MIRIX_WORKER_STALLED_SECONDS": "3"}
+    environment["MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD"] = "0"  # no runs but those that are asked for
     served = Served(migrated_state, **environment)
     other = migrated_state.start("manage.py", "worker", env=environment, stderr=subprocess.STDOUT)
     traffic = Traffic(served.port, key)
     wait_until(lambda: migrated_state.ask("SELECT count(*) FROM procrastinate_workers") == "2")
     for user in range(users):
-        assert traffic.send(
-            "dream", "POST", f"/memory/auto_dream?wait=0&user_id=user-{user}", {"last_n_sessions": 99}
-        )
+        path = f"/memory/auto_dream?wait=0&user_id=user-{user}"
+        assert traffic.send("dream", "POST", path, {"last_n_sessions": 99}), (traffic.refusals, traffic.odd)
     wait_until(lambda: model.calls >= users)
     other.kill()
     wait_until(lambda: migrated_state.ask(UNREAD) == "0")
