@@ -26,6 +26,8 @@ RESTARTS = 5 if SOAK else 2
 PROCEED = 100 if SOAK else 20
 """So many requests of each kind are done between two faults."""
 UNTHROTTLED = {"MIRIX_THROTTLE_READ": "0", "MIRIX_THROTTLE_WRITE": "0", "MIRIX_THROTTLE_SEARCH": "0"}
+UNASKED_NEVER = {"MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD": "0"}
+"""No runs but those that are asked for."""
 UNAVAILABLE = {"detail": "The database is not available; try again shortly."}
 NO_ROOM = {"detail": "The database has no room left; try again when an operator has made some."}
 WAITING = "SELECT count(*) FROM conversations_intakerecord WHERE state <> 'stored'"
@@ -181,7 +183,8 @@ def fill_with_sessions(state: State, place: Path, users: int, sessions: int) -> 
             for number in range(sessions):
                 told = [{"role": "user", "content": f"Please cancel my order {user}-{number}."}]
                 file.write(json.dumps({"session_id": f"o-{number}", "messages": told}) + "\n")
-        done = state.manage("import_sessions", str(path), "--organization", "o", "--user", f"user-{user}")
+        whose = ("--organization", "o", "--user", f"user-{user}")
+        done = state.manage("import_sessions", str(path), *whose, env=UNASKED_NEVER)
         assert done.returncode == 0, done.stderr
 
 
@@ -194,8 +197,7 @@ def asked(model: ChatServer) -> Counter[str]:
 def test_one_of_two_worker_hosts_is_killed(migrated_state: State, key: str, place: Path, model: ChatServer):
     users, sessions = 4, 6
     fill_with_sessions(migrated_state, place, users, sessions)
-    environment = UNTHROTTLED | model.environment | {"MIRIX_WORKER_STALLED_SECONDS": "3"}
-    environment["MIRIX_SKILL_TRIGGER_SESSION_THRESHOLD"] = "0"  # no runs but those that are asked for
+    environment = UNTHROTTLED | UNASKED_NEVER | model.environment | {"MIRIX_WORKER_STALLED_SECONDS": "3"}
     served = Served(migrated_state, **environment)
     other = migrated_state.start("manage.py", "worker", env=environment, stderr=subprocess.STDOUT)
     traffic = Traffic(served.port, key)
