@@ -56,7 +56,7 @@ def approve(
     Raises `MayNotDecide` for somebody who does not decide in the organization,
     `AlreadyDecided` when the revision was rejected or superseded, `BaseConflict` when the skill was
     published anew and the change touches what changed since, or nobody is there to have read it, or when
-    the skill that it takes in says something else by now,
+    the skill that it takes in says something else by now, or the one that takes it in is out of use,
     `UnverifiedSupport` when no verified evidence stands behind it, `AgainstPolicy` when the organization
     wants more sessions behind it or somebody else to decide, and `InvalidContent` when it breaks a rule or
     its name is taken.
@@ -69,6 +69,7 @@ def approve(
     _refuse_decided(locked)
     if _is_source_gone(locked):
         raise BaseConflict(_about_source(locked))
+    _refuse_merge_out_of_use(locked, skill)
     if has_moved(skill=skill, base=locked.base):
         locked = _on_the_base_of_today(locked, skill, kind)
     _refuse_unverified(locked)
@@ -260,6 +261,16 @@ def _about_source(revision: SkillRevision) -> str:
     assert source is not None
     now = f"is at {source.skill.version}" if source.skill else "does not exist"
     return f"{revision.pk} takes in version {source.version} of “{source.name}”, which {now} by now."
+
+
+def _refuse_merge_out_of_use(revision: SkillRevision, into: Skill | None) -> None:
+    """Raise `BaseConflict` where a merge would leave agents with neither of the two skills."""
+    if revision.merged_from is None or into is None or into.status == SkillStatus.ACTIVE:
+        return
+    raise BaseConflict(
+        f"{revision.pk} merges “{revision.merged_from.name}” into “{into.name}”, which is {into.status} by "
+        "now: bring that one back first, or reject this."
+    )
 
 
 def _retire_source(revision: SkillRevision, into: Skill, decided_by: User | None) -> None:

@@ -13,7 +13,7 @@ from skills.evolution.library import Library
 from skills.models import ReviewDecision, Skill, SkillRevision
 from skills.review.editing import edit_proposal, edit_skill
 from skills.review.errors import BaseConflict, NothingToDo, ProposalConflict
-from skills.review.history import archive, restore, rollback
+from skills.review.history import archive, quarantine, release, restore, rollback
 from skills.review.merges import propose_merge
 from skills.review.proposals import propose
 from skills.review.publishing import approve, reject
@@ -168,6 +168,23 @@ def test_a_source_that_was_archived_meanwhile_stays_so(source, target):
 
     assert approve(revision=proposal).version == "0.1.1"
     assert (now(source).status, now(source).version) == ("archived", "0.1.1")
+
+
+@pytest.mark.parametrize(("take_out", "status"), [(archive, "archived"), (quarantine, "quarantined")])
+def test_a_target_out_of_use_takes_nothing_in(source, target, take_out, status):
+    """Agents would be left with neither of the two."""
+    proposal = propose_merge(source=source, target=target)
+    take_out(skill=target, reason="not now")
+
+    with pytest.raises(
+        BaseConflict, match=f"into “pay”, which is {status} by now: bring that one back first"
+    ):
+        approve(revision=proposal)
+
+    assert (now(source).status, now(target).status) == ("active", status)
+    assert now(target).instructions == PAY.instructions
+    (restore if status == "archived" else release)(skill=now(target), reason="now")
+    assert "balance" in approve(revision=proposal).instructions
 
 
 def test_a_target_that_moved_on_takes_it_in_where_it_fits(owner, source, target):
