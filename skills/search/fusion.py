@@ -20,8 +20,9 @@ is nothing where skills have no instructions.
 
 Measured with E5 on eleven sets of tools, packages, docstrings and skills, asked by what they are for, by
 sentences of theirs and by headings: nDCG@10 is from 0.01 below to 0.06 above the better lane. Trusted alike,
-with 0.3 for name and description, they were up to 0.10 below where headings or sentences were asked for. Of
-150 questions with a log or a letter around them the mean reciprocal rank is 0.83 in place of 0.59.
+with 0.3 for name and description, they were up to 0.10 below where headings or sentences were asked for. With
+a log, a traceback or a letter around 25 questions (150 queries) their mean reciprocal rank is 0.79, 0.83 and
+0.88 in place of 0.52, 0.59 and 0.67.
 """
 
 from __future__ import annotations
