@@ -177,3 +177,25 @@ class Run(TypedDict):
     progress: dict[str, int]
     notes: list[Any]
     attempts: list[dict[str, Any]]
+
+
+class Receipt(TypedDict):
+    """What remains of an erasure: counts and SHA-256 digests by table, and no word of what was erased."""
+
+    id: str
+    kind: str
+    subject_id: str
+    subject_hash: str
+    counts: dict[str, int]
+    digests: dict[str, str]
+    total: int
+    created_at: str
+
+
+class Erased(TypedDict):
+    """The answer to what erases; `preserved` names what of the subject stays."""
+
+    success: bool
+    message: str
+    preserved: list[str]
+    receipt: Receipt

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 from uuid import uuid4
 
-from mirix.client.answers import Added, Dream, Found, FoundForAll, Run, Session, Skill
+from mirix.client.answers import Added, Dream, Erased, Found, FoundForAll, Run, Session, Skill
 from mirix.client.transport import Call, Key, Transport, is_header, json_bytes
 
 Method = Literal["hybrid", "bm25", "embedding", "string_match"]
@@ -24,7 +24,8 @@ class Mirix:
 
     What the server is too busy for (429, 503) is tried again, up to `retries` times, after the pause that it
     names, at most `longest_pause` seconds. So is a request whose connection was lost, here or at a proxy
-    (502, 504), where doing it twice does no harm: all but `auto_dream`. `timeout` bounds a try, in seconds.
+    (502, 504), where doing it twice does no harm: all but `auto_dream` and what erases. `timeout` bounds a
+    try, in seconds.
     Redirects are not followed, and proxies named in the environment not used.
 
     Every call returns the JSON object of the answer and raises a `MirixError` of its kind otherwise. Optional
@@ -131,6 +132,15 @@ class Mirix:
         Raises `NotFound` when the end user has no such session.
         """
         path = f"/v1/sessions/{_segment(session_id)}/close"
+        call = Call(method="POST", path=path, body=json_bytes(_given(user_id=user_id)))
+        return self._transport.send(call)
+
+    def retry_session(self, session_id: str, *, user_id: str | None = None) -> Session:
+        """Have a session that was given up, or rests after a failure, learned from anew by the next run.
+
+        Raises `NotFound` when the end user has no such session.
+        """
+        path = f"/v1/sessions/{_segment(session_id)}/retry"
         call = Call(method="POST", path=path, body=json_bytes(_given(user_id=user_id)))
         return self._transport.send(call)
 
@@ -252,6 +262,28 @@ class Mirix:
     def skill(self, skill_id: str) -> Skill:
         """Return one skill of the key's organization; raises `NotFound`."""
         return self._transport.send(Call(method="GET", path=f"/v1/skills/{_segment(skill_id)}"))
+
+    def erase_user(self, user_id: str) -> Erased:
+        """Erase an end user with everything that is theirs, for good; needs a key with `admin`.
+
+        `user_id` is yours, or the `enduser-…` id. Raises `NotFound` when there is none, also once it is
+        erased. After `Unreachable` with `sent` it may be done; asking again tells.
+        """
+        return self._erase(f"/users/{_segment(user_id)}/memories")
+
+    def erase_client(self, client_id: str) -> Erased:
+        """Erase everything that came through a client, as `erase_user` does; the client and its keys stay.
+
+        Skills that others' sessions support too lose the erased support and go back to review.
+        """
+        return self._erase(f"/clients/{_segment(client_id)}/memories")
+
+    def erase_skill(self, skill_id: str) -> Erased:
+        """Erase one skill with its whole past, as `erase_user` does."""
+        return self._erase(f"/memory/procedural/{_segment(skill_id)}")
+
+    def _erase(self, path: str) -> Erased:
+        return self._transport.send(Call(method="DELETE", path=path, repeatable=False))
 
     def _add(self, path: str, messages: Iterable[Any], idempotency_key: str | None, **envelope: Any) -> Added:
         if isinstance(messages, str | bytes | Mapping):

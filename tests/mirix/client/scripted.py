@@ -85,7 +85,7 @@ def scripted() -> Iterator[Scripted]:
             self.wfile.write(answer.body)
             self.close_connection |= answer.last
 
-        do_GET = do_POST = handle_one
+        do_GET = do_POST = do_DELETE = handle_one
 
     class Server(ThreadingHTTPServer):
         def handle_error(self, *_: object) -> None:

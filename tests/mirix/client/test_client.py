@@ -174,6 +174,20 @@ def test_ids_stay_within_their_place_in_the_path(mirix: Mirix, server: Scripted)
     assert server.asked[-1].target == "/v1/runs/run-1%2Fx"
     mirix.skill("proc-1?x")
     assert server.asked[-1].target == "/v1/skills/proc-1%3Fx"
+    mirix.retry_session("a/b", user_id="desk-7")
+    assert server.asked[-1].target == "/v1/sessions/a%2Fb/retry"
+    assert server.asked[-1].json == {"user_id": "desk-7"}
+
+
+def test_each_erasure_names_its_subject(mirix: Mirix, server: Scripted):
+    mirix.erase_user("desk/7")
+    mirix.erase_client("client-1")
+    mirix.erase_skill("proc-1")
+    assert [(asked.method, asked.target) for asked in server.asked] == [
+        ("DELETE", "/users/desk%2F7/memories"),
+        ("DELETE", "/clients/client-1/memories"),
+        ("DELETE", "/memory/procedural/proc-1"),
+    ]
 
 
 def test_the_server_may_lie_below_a_path(server: Scripted):
@@ -438,12 +452,13 @@ def test_a_lost_connection_is_tried_again_under_the_same_idempotency_key(
 
 
 @pytest.mark.parametrize("fault", [Answer(dead=True), Answer(502, HTML)])
-def test_a_dream_whose_answer_was_lost_is_not_asked_for_twice(
-    mirix: Mirix, server: Scripted, pauses: list[float], fault: Answer
+@pytest.mark.parametrize("name", ["auto_dream", "erase_user"])
+def test_what_may_be_done_although_its_answer_was_lost_is_not_asked_for_twice(
+    mirix: Mirix, server: Scripted, pauses: list[float], fault: Answer, name: str
 ):
     server.answer(fault)
     with pytest.raises(MirixError) as raised:
-        mirix.auto_dream(user_id="desk-7")
+        getattr(mirix, name)(user_id="desk-7")
     assert (len(server.asked), pauses) == (1, [])
     if isinstance(raised.value, Unreachable):
         assert raised.value.sent

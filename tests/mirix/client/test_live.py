@@ -112,6 +112,27 @@ def test_a_request_that_comes_twice_is_done_once(mirix: Mirix):
     assert again["session"] == {"session_id": "twice-1", "state": "open", "turn_count": 6}
 
 
+def test_what_is_erased_is_gone(mirix: Mirix, served: Served, key: Callable[..., str]):
+    mirix.add_sync(REFUND, session_id="gone-1", user_id="desk-10")
+    assert mirix.retry_session("gone-1", user_id="desk-10")["state"] == "open"
+    with pytest.raises(Forbidden):
+        mirix.erase_user("desk-10")
+    with Mirix(served.url, key("--permission", "admin")) as admin:
+        erased = admin.erase_user("desk-10")
+        assert (erased["receipt"]["kind"], erased["receipt"]["counts"]["conversations.session"]) == (
+            "end_user",
+            1,
+        )
+        for gone in (
+            lambda: admin.erase_user("desk-10"),
+            lambda: admin.erase_client("client-none"),
+            lambda: admin.erase_skill("proc-none"),
+            lambda: mirix.close_session("gone-1", user_id="desk-10"),
+        ):
+            with pytest.raises(NotFound):
+                gone()
+
+
 def test_any_text_goes_through(mirix: Mirix):
     texts = ["größer 漢字 🙂", "half \ud83d", "both \ud83d\ude42", "nul \x00"]
     added = mirix.add_sync(
