@@ -35,7 +35,7 @@ def run_dream(context: JobContext, run_id: str) -> None:
     except (LostRun, Stopped) as error:
         logger.info("%s goes on elsewhere: %s", run_id, type(error).__name__)
     else:
-        triggers.trigger_if_due(owner=claim.owner)  # more may be sealed than one run takes
+        triggers.go_on(owner=claim.owner)  # one may have waited, or more be sealed than one run takes
 
 
 @app.periodic(cron="* * * * * */10")

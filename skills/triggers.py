@@ -23,7 +23,7 @@ from mirix.tenants import scope
 from mirix.tenants.models import EndUser
 from mirix.tenants.owners import Owner
 from skills.models import AutoDreamRun, RunState, RunTrigger
-from skills.runs import running, stale, stalled_after
+from skills.runs import running, stale
 
 RUN_DREAM = "skills.run_dream"
 QUEUE = "dreams"
@@ -100,19 +100,36 @@ def recover() -> int:
         Q(trigger=RunTrigger.COMMAND), RunState.ABANDONED, "Its process gave no sign of life any more."
     ) + _end_silent(Q(fence__gte=MAX_CLAIMS), RunState.FAILED, f"{MAX_CLAIMS} workers died of it.")
     same_owner = AutoDreamRun.objects.filter(end_user=OuterRef("end_user"), state=RunState.RUNNING)
-    forgotten = Q(state=RunState.QUEUED, created_at__lt=Now() - stalled_after()) & ~Exists(
-        same_owner.filter(~stale())
+    waiting = Q(state=RunState.QUEUED) & ~Exists(same_owner.filter(~stale()))
+    orphans = AutoDreamRun.objects.filter(waiting | stale()).exclude(trigger=RunTrigger.COMMAND)
+    return ended + _defer_without_job(orphans)
+
+
+def go_on(*, owner: Owner) -> None:
+    """Queue what comes after a run of the owner: the one that waited for its end, else one that is due."""
+    if not _defer_without_job(AutoDreamRun.objects.for_owner(owner).filter(state=RunState.QUEUED)):
+        trigger_if_due(owner=owner)
+
+
+def _defer_without_job(runs: QuerySet[AutoDreamRun]) -> int:
+    """Make a job for each run that no job is going to start; return how many there were.
+
+    A queued row commits together with its job. One without lost it, or its job found another run going on.
+    """
+    states = dict(runs.values_list("pk", "state"))
+    jobs = ProcrastinateJob.objects.filter(
+        task_name=RUN_DREAM, status__in=["todo", "doing"], args__run_id__in=list(states)
     )
-    orphans = AutoDreamRun.objects.filter(forgotten | stale()).exclude(trigger=RunTrigger.COMMAND)
-    waiting = set(
-        ProcrastinateJob.objects.filter(task_name=RUN_DREAM, status="todo").values_list(
-            "args__run_id", flat=True
-        )
-    )
-    lost = [pk for pk in orphans.values_list("pk", flat=True) if pk not in waiting]
+    # A job in a worker's hands is about to claim a queued run; that of a stale one has died with its worker.
+    started = {
+        pk
+        for pk, status in jobs.values_list("args__run_id", "status")
+        if status == "todo" or states[pk] == RunState.QUEUED
+    }
+    lost = [pk for pk in states if pk not in started]
     for run_id in lost:
         _defer(run_id)
-    return ended + len(lost)
+    return len(lost)
 
 
 @transaction.atomic

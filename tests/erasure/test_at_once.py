@@ -131,7 +131,7 @@ def test_while_requests_come_in_each_is_stored_or_refused_as_a_whole(what):
     organization = make_owner(user_id="alice").organization
     client = make_client(organization)
     key = make_key(client)
-    done = Event()
+    done, stored = Event(), Event()
 
     def send(number: int) -> Counter[int]:
         api, statuses, n = APIClient(headers={"X-API-Key": key}), Counter(), 0
@@ -142,7 +142,10 @@ def test_while_requests_come_in_each_is_stored_or_refused_as_a_whole(what):
                 "session_id": f"s-{number}-{n % 3}",
                 "messages": [{"role": "user", "content": f"{number}: {n}"}],
             }
-            statuses[api.post("/memory/add_sync", body, format="json").status_code] += 1
+            status = api.post("/memory/add_sync", body, format="json").status_code
+            statuses[status] += 1
+            if status == 200:
+                stored.set()
         return statuses
 
     def erase_all() -> int:
@@ -156,8 +159,11 @@ def test_while_requests_come_in_each_is_stored_or_refused_as_a_whole(what):
         return total
 
     def erase_often() -> int:
+        total, times = 0, 0
         try:
-            return sum(erase_all() for _ in range(12))
+            while times < 12 or not (stored.is_set() and total):
+                total, times = total + erase_all(), times + 1
+            return total
         finally:
             done.set()
 

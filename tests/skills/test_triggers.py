@@ -16,7 +16,7 @@ from conversations.intake import import_session
 from mirix.tenants.owners import Owner
 from skills.models import AutoDreamRun, RunState
 from skills.runs import claim, claim_run
-from skills.triggers import recover, request_run, trigger_all_due, trigger_if_due
+from skills.triggers import go_on, recover, request_run, trigger_all_due, trigger_if_due
 from tests.factories import make_owner, make_run, make_session
 
 pytestmark = pytest.mark.django_db
@@ -218,18 +218,33 @@ class TestRecovery:
     def test_a_waiting_run_without_a_job_gets_one(self, owner):
         run = request_run(owner=owner, trigger="api")
         self.lose_job()
-        assert recover() == 0, "its job may be on its way"
 
-        AutoDreamRun.objects.update(created_at=Now() - timedelta(seconds=61))
         assert recover() == 1
         assert jobs() == [run.pk]
         assert recover() == 0, "it has one now"
+
+    def test_a_run_whose_job_is_just_being_started_is_not_lost(self, owner):
+        request_run(owner=owner, trigger="api")
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE procrastinate_jobs SET status = 'doing'")
+
+        assert recover() == 0
+
+    def test_a_run_that_found_its_owner_busy_goes_on_when_the_other_ends(self, owner):
+        """Two callers at once: the second asked just before the first one's run began."""
+        first = request_run(owner=owner, trigger="api")
+        claimed = claim_run(run_id=first.pk)
+        second = make_run(owner, state="queued", trigger="api")
+        self.lose_job()  # it was done, and found the owner busy
+        claimed.end(RunState.FINISHED)
+
+        go_on(owner=owner)
+        assert jobs() == [second.pk]
 
     def test_a_run_that_waits_for_another_is_not_lost(self, owner):
         run = request_run(owner=owner, trigger="api")
         other = claim(owner=owner, trigger="command")
         self.lose_job()
-        AutoDreamRun.objects.update(created_at=Now() - timedelta(seconds=61))
         assert recover() == 0
 
         other.end(RunState.FINISHED)
