@@ -33,13 +33,17 @@ class Refused(str):
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One row on these pages; `refusal` says why nothing can be done with it, `outcome` what was done."""
+    """One row on these pages.
+
+    `will` says what would be done with it, `refusal` why nothing can be, `outcome` what was done.
+    """
 
     pk: str
     url: str
     title: str
     owner: str
-    about: str
+    cells: list[str]
+    will: str = ""
     refusal: str = ""
     outcome: str = ""
 
@@ -55,15 +59,18 @@ class Bulk:
     noun: str
     text: str
     """What it means, said above the rows."""
-    column: str
-    """What the rows' own words are about."""
-    about: Callable[[Any], str]
+    columns: Mapping[str, Callable[[Any], str]]
+    """What is told of each row, by the head of its column."""
+    will: Callable[[Any], str]
+    """What would be done with a row."""
     refusal: Callable[[Any], str]
     """Why nothing can be done with a row as it was read; empty where something can."""
     perform: Callable[[Sequence[Any], Any], Mapping[str, str]]
     """Calls the service for the rows with the form's valid input; returns by key what came of each that was
     done, and `Refused` where it says why not."""
     form: Callable[[Any], ServiceForm] | None = None
+    fetched: Callable[[QuerySet], QuerySet] = lambda rows: rows
+    """Fetches with the rows what all of this reads of each."""
 
     def heading(self, number: int) -> str:
         """Return `Release 3 experiences`."""
@@ -119,7 +126,7 @@ class BulkAdmin(PageAdmin):
         if request.method == "POST":
             return self._perform(request, bulk)
         try:
-            rows = _whole(self._chosen(request))
+            rows = bulk.fetched(_whole(self._chosen(request)))
         except NotOfferedError:
             return HttpResponseRedirect(self._list())
         found = list(rows[: AT_MOST + 1])
@@ -129,7 +136,8 @@ class BulkAdmin(PageAdmin):
 
     def _perform(self, request: HttpRequest, bulk: Bulk) -> HttpResponse:
         ids = [pk.replace("\x00", "") for pk in request.POST.getlist("ids")][:AT_MOST]
-        found = {row.pk: row for row in _whole(self.get_queryset(request).filter(pk__in=ids))}
+        rows = bulk.fetched(_whole(self.get_queryset(request).filter(pk__in=ids)))
+        found = {row.pk: row for row in rows}
         lines = [self._line(request, bulk, row) for row in found.values()]
         form = bulk.form(request.POST) if bulk.form else None
         if form is not None and not form.is_valid():
@@ -152,13 +160,15 @@ class BulkAdmin(PageAdmin):
     def _line(self, request: HttpRequest, bulk: Bulk, row: Any) -> Line:
         allowed = self.acting_ids(request)
         may = allowed is None or organization_id_of(row) in allowed
+        refusal = bulk.refusal(row) if may else NOT_YOURS
         return Line(
             pk=row.pk,
             url=self._address(row),
             title=str(row),
             owner=f"{row.end_user} in {row.organization}",
-            about=bulk.about(row),
-            refusal=bulk.refusal(row) if may else NOT_YOURS,
+            cells=[cell(row) for cell in bulk.columns.values()],
+            will="" if refusal else bulk.will(row),
+            refusal=refusal,
         )
 
     def _page(
@@ -186,6 +196,7 @@ class BulkAdmin(PageAdmin):
             "bulk": asked.bulk,
             "lines": asked.lines,
             "able": len(able),
+            "unable": len(asked.lines) - len(able),
             "at_most": AT_MOST if asked.is_cut else 0,
             "form": form,
             "is_done": is_done,

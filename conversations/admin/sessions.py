@@ -26,6 +26,7 @@ from mirix.text import clean_text, shorten, whole_number
 
 STATE_COLOURS = {"Open": "info", "Sealed": "warning", "Distilled": "success", "Dead": "danger"}
 MAX_WORD_CHARS = 200
+RETRIED = "The next run reads it again."
 MAX_ERROR_CHARS = 300
 RETRY_MANY = "admin:conversations_session_retry_many"
 
@@ -184,7 +185,7 @@ class SessionAdmin(BulkAdmin):
 
         def perform(sessions: Sequence[Session], sent: dict[str, Any]) -> dict[str, str]:
             done = retry_sessions(sessions=sessions, actor=actor_of(request))
-            return dict.fromkeys(done, "The next run reads it again.")
+            return dict.fromkeys(done, RETRIED)
 
         return self.serve_bulk(
             request,
@@ -194,8 +195,8 @@ class SessionAdmin(BulkAdmin):
                 noun="session",
                 text="For when the cause is gone: each has all of its attempts again, and the next run of "
                 "its end user reads it.",
-                column="Last error",
-                about=lambda session: shorten(session.last_error, MAX_ERROR_CHARS),
+                columns={"Last error": lambda session: shorten(session.last_error, MAX_ERROR_CHARS)},
+                will=lambda session: RETRIED,
                 refusal=_why_not,
                 perform=perform,
             ),

@@ -10,11 +10,16 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from mirix.admin_bulk import Bulk, BulkAdmin, Refused
+from mirix.tenants.selectors import Effective, effective
+from skills.admin.columns import plus_minus
 from skills.admin.editing import user_of
 from skills.admin.forms import ReasonForm
 from skills.admin.queue import deciding_ids
-from skills.models import RevisionState, Skill, SkillRevision
+from skills.content import next_patch
+from skills.models import RevisionAction, RevisionState, Skill, SkillRevision, SkillStatus
+from skills.review.diffs import changed_words, field_diffs
 from skills.review.errors import ReviewError
+from skills.review.forecast import Forecast, approval_of, lapses, with_what_decides
 from skills.review.history import MOVES, move, moves_from
 from skills.review.publishing import approve, reject
 from skills.review.risks import RISK_LABELS
@@ -57,20 +62,24 @@ class DecidingAdmin(BulkAdmin):
 
 def approving(admin: DecidingAdmin, request: HttpRequest) -> Bulk:
     """Return the act of publishing proposals."""
+    ahead = _forecasts(request)
 
     def decide(revision: SkillRevision) -> str:
         skill = approve(revision=revision, decided_by=user_of(request))
-        return f"Published as {skill.version}."
+        out_of_use = "" if skill.status == SkillStatus.ACTIVE else f"; the skill stays {skill.status}"
+        merged = f" “{revision.merged_from.name}” is archived." if revision.merged_from else ""
+        return f"Published as {skill.version}{out_of_use}.{merged}"
 
     return Bulk(
         verb="Approve",
         past="approved",
         noun="proposal",
-        text="Agents get what they say with their next search. Read each one first.",
-        column="To watch",
-        about=_to_watch,
-        refusal=_decided,
+        text="Read each one first.",
+        columns=_columns(ahead),
+        will=lambda revision: _of_approval(revision, ahead(revision)),
+        refusal=lambda revision: _decided(revision) or ahead(revision).refusal,
         perform=lambda rows, sent: admin.each(request, rows, decide, log="Approved"),
+        fetched=with_what_decides,
     )
 
 
@@ -85,17 +94,72 @@ def rejecting(admin: DecidingAdmin, request: HttpRequest) -> Bulk:
 
         return admin.each(request, rows, decide, log="Rejected")
 
+    def will(revision: SkillRevision) -> str:
+        if lapses(revision):
+            return "Lapses: its skill says something else by now. Its evidence may propose anew."
+        return "Rejected: its evidence will not propose it again."
+
     return Bulk(
         verb="Reject",
         past="rejected",
         noun="proposal",
-        text="Their evidence will not propose them again.",
-        column="To watch",
-        about=_to_watch,
+        text="All for the one reason that you give below.",
+        columns=_columns(_forecasts(request)),
+        will=will,
         refusal=_decided,
         perform=perform,
         form=ReasonForm,
+        fetched=with_what_decides,
     )
+
+
+def _forecasts(request: HttpRequest) -> Callable[[SkillRevision], Forecast]:
+    """Return what tells of a proposal what approving it would do; settings are read once per organization."""
+    settings: dict[str, Effective] = {}
+    found: dict[str, Forecast] = {}
+
+    def ahead(revision: SkillRevision) -> Forecast:
+        if revision.organization_id not in settings:
+            settings[revision.organization_id] = effective(revision.organization)
+        if revision.pk not in found:
+            chosen = settings[revision.organization_id]
+            found[revision.pk] = approval_of(revision, decided_by=user_of(request), chosen=chosen)
+        return found[revision.pk]
+
+    return ahead
+
+
+def _columns(ahead: Callable[[SkillRevision], Forecast]) -> dict[str, Callable[[Any], str]]:
+    def words(revision: SkillRevision) -> str:
+        if _decided(revision):
+            return ""
+        return plus_minus(*changed_words(field_diffs(ahead(revision).before, ahead(revision).after)))
+
+    return {"Action": _action, "Words": words, "To watch": _to_watch}
+
+
+def _action(revision: SkillRevision) -> str:
+    skill = revision.skill
+    if skill is None:
+        return f"New {revision.get_entry_type_display().lower()}"
+    if revision.merged_from:
+        return f"Merge of “{revision.merged_from.name}” into {skill.version}"
+    return f"{revision.get_action_display()} of {skill.version}"
+
+
+def _of_approval(revision: SkillRevision, ahead: Forecast) -> str:
+    said = [f"Published as {ahead.version}."]
+    skill = revision.skill
+    if skill is not None and skill.status != SkillStatus.ACTIVE:
+        restores = revision.action == RevisionAction.RESTORE
+        said.append("The skill comes into use again." if restores else f"The skill stays {skill.status}.")
+    else:
+        said.append("Agents get it with their next search.")
+    if skill is not None and ahead.is_rebased:
+        said.append(f"Its change was made before {skill.version}, fits that, and goes on top of it.")
+    if revision.merged_from:
+        said.append(f"“{revision.merged_from.name}” is archived, and what waits for it lapses.")
+    return " ".join(said)
 
 
 def moving(admin: DecidingAdmin, request: HttpRequest, act: str) -> Bulk:
@@ -113,8 +177,8 @@ def moving(admin: DecidingAdmin, request: HttpRequest, act: str) -> Bulk:
         past=DONE[act],
         noun="skill",
         text=MEANS[act],
-        column="Status",
-        about=lambda skill: f"{skill.get_status_display()}, {skill.version}",
+        columns={"Status": lambda skill: f"{skill.get_status_display()}, {skill.version}"},
+        will=lambda skill: f"{DONE[act].capitalize()}, as {next_patch(skill.version)}.",
         refusal=lambda skill: "" if act in moves_from(skill.status) else f"It {MOVES[act].refusal}.",
         perform=perform,
         form=ReasonForm,
@@ -123,8 +187,8 @@ def moving(admin: DecidingAdmin, request: HttpRequest, act: str) -> Bulk:
 
 def _to_watch(revision: Any) -> str:
     found = [RISK_LABELS.get(flag, flag) for flag in revision.risk_flags]
-    if revision.takes_in:
-        found.append(f"Approving it also archives “{revision.takes_in}”")
+    if revision.merged_from:
+        found.append(f"Approving it also archives “{revision.merged_from.name}”")
     return "; ".join(found) or NOTHING_TO_WATCH
 
 

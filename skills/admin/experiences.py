@@ -190,8 +190,8 @@ class ExperienceAdmin(BulkAdmin):
                 noun="experience",
                 text="Evolution may use them from then on, beginning with the next run. Read each one first: "
                 "what only a tool said may be what somebody wants your agents to do.",
-                column="Quarantined because",
-                about=lambda experience: experience.quarantine_reason,
+                columns={"Quarantined because": lambda experience: experience.quarantine_reason},
+                will=lambda experience: RELEASED,
                 refusal=lambda experience: "" if experience.quarantined else NOT_QUARANTINED,
                 perform=perform,
                 form=ReleaseForm,

@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -108,8 +108,8 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
     empty_command = "./run auto_dream --organization ORGANIZATION --user USER"
 
     def annotated(self, rows: QuerySet) -> QuerySet:
-        """Add priority, evidence, and the name of the skill that a merge takes in."""
-        return with_priority(rows).annotate(takes_in=F("merged_from__name"))
+        """Add priority and evidence."""
+        return with_priority(rows)
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Put the most important first in the queue, the newest elsewhere."""

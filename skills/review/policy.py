@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db.models import Count
 
 from mirix.tenants.models import Organization
-from mirix.tenants.selectors import effective, may_review
+from mirix.tenants.selectors import Effective, effective, may_review
 from skills.models import AuthorKind, SkillRevision
 from skills.review.errors import AgainstPolicy, MayNotDecide
 
@@ -22,8 +22,19 @@ def require_decider(*, organization: Organization, decided_by: User | None) -> N
 
 def require_policy(*, revision: SkillRevision, decided_by: User | None) -> None:
     """Raise `AgainstPolicy` where the organization wants more sessions, or another pair of eyes."""
-    chosen = effective(revision.organization)
     sessions = revision.experiences.aggregate(n=Count("session", distinct=True))["n"]
+    hold_against_policy(
+        revision=revision,
+        decided_by=decided_by,
+        chosen=effective(revision.organization),
+        sessions=sessions,
+    )
+
+
+def hold_against_policy(
+    *, revision: SkillRevision, decided_by: User | None, chosen: Effective, sessions: int
+) -> None:
+    """Raise `AgainstPolicy` as `require_policy` does, of settings and a number that are read already."""
     if 0 < sessions < chosen.min_supporting_sessions:
         raise AgainstPolicy(
             f"{revision.pk} is supported by {_sessions(sessions)}; "

@@ -23,16 +23,14 @@ from skills.models import (
 from skills.review.bases import has_moved, on_today
 from skills.review.errors import (
     AlreadyDecided,
-    BaseConflict,
     InvalidContent,
     ReasonRequired,
-    UnverifiedSupport,
 )
 from skills.review.history import archive
 from skills.review.policy import require_decider, require_policy
 from skills.review.proposals import propose
 from skills.review.rebasing import rebased
-from skills.review.support import stands_on_nothing_verified
+from skills.review.refusals import is_source_gone, moved_on, refuse_unfit_merge, refuse_unverified
 from skills.review.validation import content_errors
 from skills.review.versions import record_decision, write_skill
 from skills.search.index import index_skill
@@ -67,12 +65,10 @@ def approve(
     if published is not None and published.skill is not None:
         return published.skill
     _refuse_decided(locked)
-    if _is_source_gone(locked):
-        raise BaseConflict(_about_source(locked))
-    _refuse_merge_out_of_use(locked, skill)
+    refuse_unfit_merge(revision=locked, into=skill)
     if has_moved(skill=skill, base=locked.base):
         locked = _on_the_base_of_today(locked, skill, kind)
-    _refuse_unverified(locked)
+    refuse_unverified(revision=locked, support=locked.experiences.all())
     require_policy(revision=locked, decided_by=decided_by)
     content = Content.of(locked)
     if errors := content_errors(content):
@@ -110,7 +106,7 @@ def reject(
     if locked.state == RevisionState.REJECTED:
         return locked
     _refuse_decided(locked)
-    if _is_source_gone(locked) or on_today(skill=skill, revision=locked) is None:
+    if is_source_gone(locked) or on_today(skill=skill, revision=locked) is None:
         _let_lapse(locked)
     else:
         _close(locked, RevisionState.REJECTED)
@@ -128,7 +124,7 @@ def bring_up_to_date(*, revision: SkillRevision) -> SkillRevision | None:
     skill, locked = _lock(revision)
     is_stale = locked.state == RevisionState.PROPOSED and has_moved(skill=skill, base=locked.base)
     content = on_today(skill=skill, revision=locked) if is_stale else None
-    if content is None or _is_source_gone(locked):
+    if content is None or is_source_gone(locked):
         return None
     return _proposed_anew(locked, skill, content)
 
@@ -208,9 +204,7 @@ def _on_the_base_of_today(revision: SkillRevision, skill: Skill | None, kind: st
     content = on_today(skill=skill, revision=revision)
     if content is not None and kind == AuthorKind.HUMAN:
         return _proposed_anew(revision, skill, content)
-    base = f"version {revision.base.version}" if revision.base else "no published version"
-    now = f"is at {skill.version}" if skill else "does not exist"
-    raise BaseConflict(f"{revision.pk} was made against {base} of “{revision.name}”, which {now} by now.")
+    raise moved_on(revision=revision, skill=skill)
 
 
 def _proposed_anew(revision: SkillRevision, skill: Skill | None, content: Content) -> SkillRevision:
@@ -250,29 +244,6 @@ def _untagged(content: Content) -> Content:
     return replace(content, filter_tags={})
 
 
-def _is_source_gone(revision: SkillRevision) -> bool:
-    """Whether the skill that a merge takes in says something else by now than what it takes in."""
-    source = revision.merged_from
-    return source is not None and has_moved(skill=source.skill, base=source)
-
-
-def _about_source(revision: SkillRevision) -> str:
-    source = revision.merged_from
-    assert source is not None
-    now = f"is at {source.skill.version}" if source.skill else "does not exist"
-    return f"{revision.pk} takes in version {source.version} of “{source.name}”, which {now} by now."
-
-
-def _refuse_merge_out_of_use(revision: SkillRevision, into: Skill | None) -> None:
-    """Raise `BaseConflict` where a merge would leave agents with neither of the two skills."""
-    if revision.merged_from is None or into is None or into.status == SkillStatus.ACTIVE:
-        return
-    raise BaseConflict(
-        f"{revision.pk} merges “{revision.merged_from.name}” into “{into.name}”, which is {into.status} by "
-        "now: bring that one back first, or reject this."
-    )
-
-
 def _retire_source(revision: SkillRevision, into: Skill, decided_by: User | None) -> None:
     """Archive the skill that a merge has taken in; what waits for it lapses."""
     source = revision.merged_from.skill if revision.merged_from else None
@@ -284,11 +255,6 @@ def _retire_source(revision: SkillRevision, into: Skill, decided_by: User | None
         _let_lapse(waiting)
         record_decision(waiting, Decision.REJECT, decided_by, AuthorKind.HUMAN, reason)
     archive(skill=source, decided_by=decided_by, reason=reason)
-
-
-def _refuse_unverified(revision: SkillRevision) -> None:
-    if stands_on_nothing_verified(revision.experiences.all()):
-        raise UnverifiedSupport(f"{revision.pk} rests on unverified or quarantined experiences alone.")
 
 
 def _close(revision: SkillRevision, state: RevisionState) -> None:

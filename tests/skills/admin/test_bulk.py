@@ -7,11 +7,14 @@ from dataclasses import replace
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.messages import get_messages
+from django.db import connection
 from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
 
-from mirix.tenants.models import Membership
+from mirix.tenants.models import Membership, OrganizationSettings
 from skills.content import Content
 from skills.models import ReviewDecision, Skill, SkillRevision
+from skills.review.history import move
 from skills.review.merges import propose_merge
 from skills.review.publishing import approve, reject
 from tests.factories import make_content, make_experience, make_member, make_owner, make_proposal, make_skill
@@ -66,7 +69,11 @@ class TestProposals:
         led = reviewer.post(QUEUE, {"action": "approve_selected", "_selected_action": ids[:3]})
         assert led["Location"].startswith(f"{QUEUE}approve/?ids=")
         asked = text(reviewer.get(f"{QUEUE}approve/?ids={','.join(ids)}"))
-        assert "Approve 3 proposals" in asked
+        assert "Approve 2 proposals" in asked
+        assert "2 of 4 stay as they are: the reason stands beside each." in asked
+        assert asked.count("Published as 0.1.0. Agents get it with their next search.") == 2
+        assert asked.count(f"{weak.pk} rests on unverified or quarantined experiences alone.") == 1
+        assert asked.count("disabled") == 2
         assert "Names an outside address that was not there before" in asked
         assert asked.count("It is decided already.") == 1
         assert not Skill.objects.exists()
@@ -82,6 +89,62 @@ class TestProposals:
         names = ReviewDecision.objects.filter(decision="approve").values_list("decided_by_name", flat=True)
         assert list(names) == ["rita", "rita"]
         assert LogEntry.objects.filter(change_message="Approved").count() == 2
+
+    def test_each_line_says_what_it_changes_and_what_will_happen(self, owner, reviewer):
+        skill = approve(revision=proposal(owner, "pay"))
+        edit = make_proposal(owner, replace(Content.of(skill), description="Altogether new."), skill)
+        move(skill=skill, act="archive", reason="The shop has closed.")
+        create = proposal(owner, "ask")
+
+        asked = text(reviewer.get(f"{QUEUE}approve/?ids={edit.pk},{create.pk}"))
+        assert "Edit of 0.1.1" in asked
+        assert "Published as 0.1.2. The skill stays archived." in asked
+        assert "New workflow" in asked
+        assert '<span class="mx-plus">+2</span>' in asked
+        refused = text(reviewer.get(f"{QUEUE}reject/?ids={edit.pk},{create.pk}"))
+        assert refused.count("Rejected: its evidence will not propose it again.") == 2
+
+        done = text(reviewer.post(f"{QUEUE}approve/", {"ids": [edit.pk, create.pk]}))
+        assert "Published as 0.1.2; the skill stays archived." in done
+        assert "Published as 0.1.0." in done
+
+    def test_what_the_user_wrote_waits_for_other_eyes(self, owner):
+        OrganizationSettings.objects.update_or_create(
+            organization=owner.organization, defaults={"four_eyes": True}
+        )
+        rita = make_member(owner.organization, "reviewer", "rita")
+        own = make_proposal(owner, make_content(name="own"), author=rita, author_kind="human")
+        answers = [text(as_user(rita).get(f"{QUEUE}approve/?ids={own.pk}"))]
+        answers.append(text(as_user(rita).post(f"{QUEUE}approve/", {"ids": [own.pk]})))
+
+        assert [f"{own.pk} is your own text: somebody else has to decide." in each for each in answers] == [
+            True,
+            True,
+        ]
+        assert states() == {"own": "proposed"}
+
+    def test_hostile_words_are_text(self, owner, reviewer):
+        hostile = "<img src=x onerror=alert(1)>"
+        row = proposal(owner, "a", risk_flags=[hostile])
+        for act in ("approve", "reject"):
+            assert hostile not in text(reviewer.get(f"{QUEUE}{act}/?ids={row.pk}"))
+
+    @pytest.mark.parametrize("act", ["approve", "reject"])
+    def test_twenty_cost_as_many_queries_as_one(self, act, owner, reviewer):
+        def cost() -> int:
+            ids = ",".join(SkillRevision.objects.filter(state="proposed").values_list("pk", flat=True))
+            with CaptureQueriesContext(connection) as queries:
+                reviewer.get(f"{QUEUE}{act}/?ids={ids}")
+            return len(queries)
+
+        proposal(owner, "first")
+        cost()
+        one = cost()
+        for number in range(19):
+            skill = make_skill(owner)
+            edit = make_proposal(owner, replace(Content.of(skill), description=f"{number}."), skill)
+            edit.experiences.add(make_experience(owner))
+        assert cost() == one
 
     def test_a_merge_says_what_else_it_does(self, owner, reviewer):
         target, source = make_skill(owner, make_content(name="pay")), make_skill(owner)
