@@ -19,9 +19,10 @@ from django.utils.html import format_html
 from mirix.admin_base import OrganizationFilter, display, two_lines
 from mirix.templatetags.mirix_admin import ago
 from skills.admin.bulk import DecidingAdmin, approving, rejecting
-from skills.admin.columns import plus_minus
+from skills.admin.columns import per_cent, plus_minus
 from skills.admin.editing import WritingAdmin, may_edit, save_proposal, user_of
 from skills.admin.queue import deciders_of, may_decide, place_of
+from skills.admin.queue_filters import AgeFilter, RiskFilter, RunFilter, StateFilter, SupportFilter
 from skills.admin.review import review_context
 from skills.content import Content
 from skills.models import RevisionState, SkillRevision
@@ -40,54 +41,6 @@ ACTION_COLOURS = {
     "Rollback": "warning",
     "Quarantine": "danger",
 }
-ALL = "all"
-
-
-class StateFilter(admin.SimpleListFilter):
-    """What waits for a decision, unless another state is asked for."""
-
-    title = "state"
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return every state but the default one, and all of them."""
-        rest = [
-            (str(value), str(label))
-            for value, label in RevisionState.choices
-            if value != RevisionState.PROPOSED
-        ]
-        return [*rest, (ALL, "All revisions")]
-
-    def choices(self, changelist: Any) -> Any:
-        """Name the default for what it is."""
-        choices = list(super().choices(changelist))
-        choices[0]["display"] = RevisionState.PROPOSED.label
-        return choices
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        """Filter by state; without a choice, what waits."""
-        chosen = self.value() or RevisionState.PROPOSED.value
-        return queryset if chosen == ALL else queryset.filter(state=chosen)
-
-
-class RiskFilter(admin.SimpleListFilter):
-    """With or without anything to watch."""
-
-    title = "risk flags"
-    parameter_name = "risk"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Offer some and none."""
-        return [("some", "Something to watch"), ("none", "Nothing to watch")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        """Filter by whether the revision carries flags."""
-        match self.value():
-            case "some":
-                return queryset.exclude(risk_flags=[])
-            case "none":
-                return queryset.filter(risk_flags=[])
-        return queryset
 
 
 @admin.register(SkillRevision)
@@ -97,7 +50,17 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
     list_title = "Proposals"
     actions = ("approve_selected", "reject_selected")
     page_template = "admin/skills/skillrevision/page.html"
-    list_filter = (StateFilter, "action", RiskFilter, "author_kind", OrganizationFilter)
+    list_filter = (
+        StateFilter,
+        RiskFilter,
+        "action",
+        "entry_type",
+        "author_kind",
+        SupportFilter,
+        AgeFilter,
+        RunFilter,
+        OrganizationFilter,
+    )
     list_select_related = ("organization", "end_user", "skill", "base")
     search_fields = ("name", "description", "id", "run__id")
     empty_title = "Nothing waits for you"
@@ -122,6 +85,7 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
             "proposal",
             "shown_action",
             "change",
+            "shown_priority",
             "evidence",
             "watch",
             "written_by",
@@ -144,6 +108,11 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
     def change(self, obj: SkillRevision) -> str:
         """Return how many words come and go."""
         return plus_minus(*changed_words(field_diffs(text_before(obj), Content.of(obj))))
+
+    @display(description="Priority", ordering="priority")
+    def shown_priority(self, obj: Any) -> str:
+        """Return the best importance × credibility of its evidence."""
+        return per_cent(obj.priority)
 
     @display(description="Evidence", ordering="evidence_count")
     def evidence(self, obj: Any) -> int:

@@ -53,7 +53,7 @@ ADMIN = {
     "skills.searchevent": 8,
     "skills.skill": 8,
     "skills.skillexperience": 8,
-    "skills.skillrevision": 8,
+    "skills.skillrevision": 9,  # one of them for the runs to filter by
     "tenants.apikey": 8,
     "tenants.auditevent": 8,
     "tenants.client": 8,
