@@ -20,12 +20,11 @@ from tests.factories import make_client, make_key, make_member, make_owner, make
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that commit, which cost most: `./run test unit` leaves them out."""
+    """Mark the tests that use the database, by a mark or through a fixture: `./run test unit` needs none."""
     for item in items:
-        marker = item.get_closest_marker("django_db")
-        asked = marker is not None and marker.kwargs.get("transaction")
-        if asked or "transactional_db" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.commits)
+        fixtures = getattr(item, "fixturenames", ())
+        if item.get_closest_marker("django_db") or not {"db", "transactional_db"}.isdisjoint(fixtures):
+            item.add_marker(pytest.mark.database)
 
 
 def pytest_configure() -> None:

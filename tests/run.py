@@ -1,7 +1,7 @@
 """`./run test`: every check and test of the project, on a machine that need have nothing but Python.
 
     ./run test         lint, types, import rules, migrations, schema; the tests; the tests in a browser
-    ./run test unit    the same without the browser, and without tests that start processes or commit
+    ./run test unit    the checks, and the tests that need neither a database nor processes
     ./run test soak    the kill, load and volume tests with their full figures
     ./run test --model one run with a small real model, whose server is compiled first: 5 to 20 minutes
 
@@ -49,7 +49,7 @@ TESTS = ("tests", "--ignore=tests/browser", "--ignore=tests/model")
 MODEL = "--model"
 LANES: dict[str, dict[str, tuple[str, ...]]] = {
     "": {"tests": (*TESTS, "-n", "2"), "browser tests": ("tests/browser",)},
-    "unit": {"tests": (*TESTS, "-n", "2", "-m", "not processes and not commits and not soak")},
+    "unit": {"tests": (*TESTS, "-n", "2", "-m", "not database and not processes and not soak")},
     "soak": {"soak tests": (*TESTS, "-m", "soak")},
     MODEL: {"model tests": ("tests/model",)},
 }

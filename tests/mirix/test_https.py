@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PUBLIC = {"MIRIX_PUBLIC_URL": "https://mirix.example/", "MIRIX_ALLOWED_HOSTS": "mirix.example,127.0.0.1"}
 BEHIND_A_PROXY = PUBLIC | {"MIRIX_TRUSTED_PROXIES": "1"}

@@ -13,17 +13,20 @@ from hypothesis import strategies as st
 
 from conversations.records.streams import DOCUMENT, LINES, Values
 from conversations.records.values import Fault, Value
+from mirix.text import clean_text
 
+KEYS = st.text(max_size=3).map(clean_text)
+"""Two keys that become one are a fault of their own."""
 JSON = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=8,
 )
-CONTAINER = st.lists(JSON, min_size=1, max_size=3) | st.dictionaries(st.text(max_size=3), JSON, max_size=3)
+CONTAINER = st.lists(JSON, min_size=1, max_size=3) | st.dictionaries(KEYS, JSON, max_size=3)
 
 
 def read(data: bytes | str, limit: int = 1_000_000) -> tuple[str, list[Any]]:
