@@ -79,12 +79,19 @@ class TestDuringARun:
             (tmp_path / "go").touch()
             process.end()
 
+        finish_as_the_worker_does()  # the server may have looked through the tables meanwhile
         assert found(SECRET) == {}
         assert list(Session.objects.values_list("state", flat=True)) == ["sealed"]
         assert not SkillExperience.objects.exists()
         with command(owner) as again:
             assert again.end()[0] == 0
         assert list(SkillExperience.objects.values_list("quote", flat=True)) == ["No, theirs."]
+
+
+def finish_as_the_worker_does() -> None:
+    """Do the job that an erasure leaves for what lies outside of its rows."""
+    job = ProcrastinateJob.objects.get(task_name="tenants.finish_erasure")
+    assert erasure.finish(**job.args)
 
 
 def in_threads(*works: Any) -> list[Any]:
@@ -194,8 +201,7 @@ class TestOutsideOfTheRows:
         assert "pg_stats" in found(SECRET)
 
         erase(owner)
-        job = ProcrastinateJob.objects.get(task_name="tenants.finish_erasure")
-        assert erasure.finish(**job.args)
+        finish_as_the_worker_does()
 
         assert found(SECRET) == {}
 
