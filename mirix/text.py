@@ -34,6 +34,8 @@ UNSEEN = re.compile(
     f"|(?<=[{_VARIANTS}])(?<![{_IDEOGRAPHS}].))"
 )
 """What nobody sees where it stands; every `HIDDEN` character, and others that belong elsewhere."""
+BLANK_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Mn", "Me", "Mc"})
+BRAILLE_BLANK = "\u2800"
 SEQUENCES = (list, tuple)  # made once: `list | tuple` would be made anew for every value
 MAX_DEPTH = 100
 MAX_DIGITS = 18
@@ -80,6 +82,14 @@ def strings_in(value: Any) -> Iterator[str]:
         case dict():
             for item in value.values():
                 yield from strings_in(item)
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a person sees nothing of `text`: white space, what is hidden, marks without a letter."""
+    return all(
+        unicodedata.category(letter) in BLANK_CATEGORIES or letter == BRAILLE_BLANK
+        for letter in HIDDEN.sub("", text)
+    )
 
 
 def truncate(text: str, limit: int) -> tuple[str, bool]:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from mirix.tenants import audit
 from mirix.tenants.audit import Act, Actor
 from skills.models import SkillExperience
-from skills.review.errors import ReasonRequired
+from skills.review.reasons import require_reason
 
 MAX_REASON_CHARS = 2_000
 
@@ -25,8 +25,7 @@ def release_experience(*, experience: SkillExperience, actor: Actor, reason: str
     quarantined stays. Locks the row, and refreshes `experience`. Raises `ReasonRequired` for a blank reason
     and `SkillExperience.DoesNotExist` where it was erased meanwhile.
     """
-    if not reason.strip():
-        raise ReasonRequired("Say why: a release needs a reason.")
+    require_reason(reason, "a release")
     rows = SkillExperience.objects.with_owner_of(experience).select_for_update(no_key=True)
     locked = rows.get(pk=experience.pk)
     if was_quarantined := locked.quarantined:

@@ -12,7 +12,7 @@ from rest_framework.fields import empty
 
 from conversations.envelope import BAD_SESSION_ID, is_session_id
 from conversations.extraction.content import json_type
-from mirix.text import clean_text
+from mirix.text import clean_text, is_blank
 
 MAX_MESSAGES = 10_000
 MAX_NAME_SHOWN = 64
@@ -74,6 +74,18 @@ class ObjectField(serializers.Field):
         if not isinstance(data, dict):
             raise serializers.ValidationError(f"Must be an object, not {json_type(data)}.")
         return data
+
+
+class TextField(serializers.CharField):
+    """A text that people read: a JSON string, of which something can be seen unless it may be blank."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        """Refuse what is no string, which DRF would turn into one, and what only looks empty."""
+        if data is not empty and data is not None and not isinstance(data, str):
+            raise serializers.ValidationError(f"Must be a string, not {json_type(data)}.")
+        if isinstance(data, str) and not self.allow_blank and is_blank(data):
+            self.fail("blank")
+        return super().run_validation(data)
 
 
 class SpansField(serializers.ListField):

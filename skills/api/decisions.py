@@ -7,12 +7,11 @@ from typing import Any
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from conversations.api.fields import StrictBody
+from conversations.api.fields import StrictBody, TextField
 from mirix.api.authentication import principal_of
 from mirix.api.errors import Conflict
 from mirix.api.permissions import MayReview
@@ -45,7 +44,7 @@ WHAT_TO_DO: dict[type[ReviewError], str] = {
 class ApproveRequest(StrictBody):
     """Body of `…/approve`; may be left out."""
 
-    reason = serializers.CharField(
+    reason = TextField(
         max_length=MAX_REASON_CHARS, required=False, allow_blank=True, default="", help_text="Why."
     )
 
@@ -53,7 +52,7 @@ class ApproveRequest(StrictBody):
 class RejectRequest(StrictBody):
     """Body of `…/reject`."""
 
-    reason = serializers.CharField(max_length=MAX_REASON_CHARS, help_text="Why; a rejection needs it.")
+    reason = TextField(max_length=MAX_REASON_CHARS, help_text="Why; a rejection needs it.")
 
 
 RESPONSES: dict[int, Any] = {

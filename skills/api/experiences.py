@@ -13,7 +13,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from conversations.api.fields import StrictBody
+from conversations.api.fields import StrictBody, TextField
 from mirix.api.authentication import principal_of
 from mirix.api.filters import MomentFilter, TrueOrFalseFilter, UserIdFilter
 from mirix.api.permissions import MayRelease
@@ -180,7 +180,7 @@ class ExperienceViewSet(ReadOnlyModelViewSet):
 class ReleaseRequest(StrictBody):
     """Body of `…/release`."""
 
-    reason = serializers.CharField(max_length=MAX_REASON_CHARS, help_text="Why; it is kept.")
+    reason = TextField(max_length=MAX_REASON_CHARS, help_text="Why; it is kept.")
 
 
 class ReleaseView(APIView):

@@ -26,10 +26,10 @@ from skills.review.errors import (
     BaseConflict,
     InvalidContent,
     NothingToDo,
-    ReasonRequired,
     UnverifiedSupport,
 )
 from skills.review.policy import require_decider
+from skills.review.reasons import require_reason
 from skills.review.support import stands_on_nothing_verified
 from skills.review.validation import content_errors
 from skills.review.versions import publish_anew
@@ -89,7 +89,7 @@ def rollback(
     or its name is taken.
     """
     require_decider(organization=skill.organization, decided_by=decided_by)
-    _require(reason, "a roll back")
+    require_reason(reason, "a roll back")
     locked = _lock(skill)
     if done := _done_before(skill, locked, RevisionAction.ROLLBACK, to.content_hash):
         return done
@@ -138,7 +138,7 @@ def move(*, skill: Skill, act: str, decided_by: User | None = None, reason: str)
     """
     require_decider(organization=skill.organization, decided_by=decided_by)
     chosen = MOVES[act]
-    _require(reason, f"to {act}")
+    require_reason(reason, f"to {act}")
     locked = _lock(skill)
     if done := _done_before(skill, locked, chosen.action):
         return done
@@ -158,11 +158,6 @@ def move(*, skill: Skill, act: str, decided_by: User | None = None, reason: str)
 def moves_from(status: str) -> list[str]:
     """Return the acts that a skill of that status may go through."""
     return [act for act, chosen in MOVES.items() if status in chosen.before]
-
-
-def _require(reason: str, what: str) -> None:
-    if not reason.strip():
-        raise ReasonRequired(f"Say why: {what} needs a reason.")
 
 
 def _lock(skill: Skill) -> Skill:

@@ -24,11 +24,11 @@ from skills.review.bases import has_moved, on_today
 from skills.review.errors import (
     AlreadyDecided,
     InvalidContent,
-    ReasonRequired,
 )
 from skills.review.history import archive
 from skills.review.policy import require_decider, require_policy
 from skills.review.proposals import propose
+from skills.review.reasons import require_reason
 from skills.review.rebasing import rebased
 from skills.review.refusals import is_source_gone, moved_on, refuse_unfit_merge, refuse_unverified
 from skills.review.validation import content_errors
@@ -100,8 +100,7 @@ def reject(
     `ReasonRequired` for a blank reason and `AlreadyDecided` when the revision was approved or superseded.
     """
     require_decider(organization=revision.organization, decided_by=decided_by)
-    if not reason.strip():
-        raise ReasonRequired("Say why: a rejection needs a reason.")
+    require_reason(reason, "a rejection")
     skill, locked = _lock(revision)
     if locked.state == RevisionState.REJECTED:
         return locked

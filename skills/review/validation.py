@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mirix.text import MAX_DEPTH
+from mirix.text import MAX_DEPTH, is_blank
 from skills.content import (
     ENTRY_TYPES,
     MAX_DESCRIPTION_CHARS,
@@ -56,7 +56,7 @@ def _entry_type(entry_type: Any) -> Iterator[str]:
 
 
 def _text(text: Any, limit: int) -> Iterator[str]:
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str) or is_blank(text):
         yield "Must not be blank."
     elif len(text) > limit:
         yield f"At most {limit:,} characters; this has {len(text):,}."
@@ -69,7 +69,7 @@ def _triggers(triggers: Any) -> Iterator[str]:
     if len(triggers) > MAX_TRIGGERS:
         yield f"At most {MAX_TRIGGERS} triggers; there are {len(triggers)}."
     for number, trigger in enumerate(triggers, start=1):
-        if not isinstance(trigger, str) or not trigger.strip():
+        if not isinstance(trigger, str) or is_blank(trigger):
             yield f"Trigger {number} must be a text that is not blank."
         elif len(trigger) > MAX_TRIGGER_CHARS:
             yield f"Trigger {number} has {len(trigger)} characters; at most {MAX_TRIGGER_CHARS}."

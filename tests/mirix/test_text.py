@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirix.text import clean_json, clean_text, fold, shorten, slugify, truncate, visible
+from mirix.text import clean_json, clean_text, fold, is_blank, shorten, slugify, truncate, visible
 
 any_text = st.text(st.characters(exclude_categories=()))
 any_json = st.recursive(
@@ -53,6 +53,32 @@ def test_clean_json_is_strict_json(value):
     text = json.dumps(clean_json(value), allow_nan=False, ensure_ascii=False)
     assert "\\u0000" not in text
     text.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "blank"),
+    [
+        ("", True),
+        (" \n\t\u00a0\u3000", True),
+        ("\u200b\u2060\ufeff", True),  # zero width
+        ("\u3164\u115f\uffa0", True),  # letters by name, which are drawn as nothing
+        ("\u2800", True),  # a Braille cell without a dot
+        ("\u0301", True),  # an accent on nothing
+        ("\ue000", True),  # of private use
+        ("\u200ba", False),
+        ("e\u0301", False),
+        (".", False),
+        ("是", False),
+        ("❤\ufe0f", False),
+    ],
+)
+def test_blank_is_what_a_person_sees_nothing_of(text, blank):
+    assert is_blank(text) is blank
+
+
+@given(any_text)
+def test_what_is_blank_stays_so_with_white_space_around_it(text):
+    assert is_blank(f" {text}\n") is is_blank(text)
 
 
 def test_truncate_leaves_a_text_within_the_limit_alone():

@@ -64,7 +64,7 @@ def test_one_that_never_was_quarantined_is_left_alone(owner):
     assert not AuditEvent.objects.exists()
 
 
-@pytest.mark.parametrize("reason", ["", " \n"])
+@pytest.mark.parametrize("reason", ["", " \n", "\u200b", "\u3164\u00a0"])
 def test_it_needs_a_reason(held, reason):
     with pytest.raises(ReasonRequired, match="a release needs a reason"):
         release_experience(experience=held, actor=SYSTEM, reason=reason)

@@ -201,7 +201,15 @@ class TestRelease:
         assert AuditEvent.objects.count() == 1
 
     @pytest.mark.parametrize(
-        "body", [{}, {"reason": " "}, {"reason": "x" * 2_001}, {"reason": "x", "all": 1}]
+        "body",
+        [
+            {},
+            {"reason": " "},
+            {"reason": "\u200b"},
+            {"reason": 7},
+            {"reason": "x" * 2_001},
+            {"reason": "x", "all": 1},
+        ],
     )
     def test_what_is_wrong_names_its_field(self, member_api, held, body):
         answer = self.release(member_api("administrator"), held, **body)

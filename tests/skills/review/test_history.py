@@ -140,7 +140,7 @@ def test_what_cannot_be_rolled_back_to(owner, skill):
     with pytest.raises(NothingToDo, match=r"never was a version"):
         rollback(skill=skill, to=other, reason="No.")
     with pytest.raises(ReasonRequired, match=r"a roll back needs a reason"):
-        rollback(skill=skill, to=first, reason=" ")
+        rollback(skill=skill, to=first, reason=" \u200b")
     first.experiences.add(make_experience(owner, verified=False, credibility=0.3))
     with pytest.raises(UnverifiedSupport, match=r"“pay” 0\.1\.0 rests on unverified"):
         rollback(skill=skill, to=first, reason="No.")

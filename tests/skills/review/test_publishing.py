@@ -87,8 +87,9 @@ def test_rejecting_needs_a_reason_and_keeps_the_experiences_consumed(owner, revi
     experience = make_experience(owner, status="consumed")
     proposal.experiences.add(experience)
 
-    with pytest.raises(ReasonRequired):
-        reject(revision=proposal, reason=" \n")
+    for nothing in ("", " \n", "\u200b\u2060", "\u2800"):
+        with pytest.raises(ReasonRequired, match="Say why: a rejection needs a reason"):
+            reject(revision=proposal, reason=nothing)
     rejected = reject(revision=proposal, decided_by=reviewer, reason="Too vague.")
 
     assert (rejected.state, rejected.skill, rejected.version) == ("rejected", None, "")

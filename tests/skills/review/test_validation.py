@@ -32,6 +32,7 @@ def test_good_content_has_no_errors():
         ({"name": ""}, {"name": ["A skill needs a name."]}),
         ({"name": "a" * 65}, {"name": ["At most 64 characters; this one has 65."]}),
         ({"description": " \n"}, {"description": ["Must not be blank."]}),
+        ({"description": "\u200b\u2800"}, {"description": ["Must not be blank."]}),
         ({"description": "d" * 1_025}, {"description": ["At most 1,024 characters; this has 1,025."]}),
         ({"instructions": ""}, {"instructions": ["Must not be blank."]}),
         ({"instructions": "i" * 65_537}, {"instructions": ["At most 65,536 characters; this has 65,537."]}),
