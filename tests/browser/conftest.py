@@ -60,7 +60,7 @@ class Screen:
         page.on("console", self._console)
         page.on("dialog", self._dialog)
         page.on("request", self._request)
-        page.on("requestfailed", lambda request: self.faults.append(f"request failed: {request.url}"))
+        page.on("requestfailed", self._failed)
         page.on("response", self._response)
 
     def _console(self, message: Any) -> None:
@@ -74,6 +74,11 @@ class Screen:
     def _request(self, request: Any) -> None:
         if not request.url.startswith((self.base, "data:", "blob:")):
             self.faults.append(f"request to another host: {request.url}")
+
+    def _failed(self, request: Any) -> None:
+        # A page that is left gives up what it was still loading; that is no fault of either page.
+        if not (request.failure == "net::ERR_ABORTED" and "/static/" in request.url):
+            self.faults.append(f"request failed: {request.url} ({request.failure})")
 
     def _response(self, response: Any) -> None:
         if response.status >= 400:
