@@ -57,10 +57,10 @@ def waiting(owner: Owner) -> list[SkillRevision]:
 
 
 def texts(owner: Owner) -> list[Content]:
-    """What agents find or will: every skill, and every proposal in the place of what it changes."""
+    """What agents find or will, by name: every skill, and every proposal in the place of what it changes."""
     found: dict[str, Skill | SkillRevision] = {skill.pk: skill for skill in Skill.objects.for_owner(owner)}
     found |= {revision.skill_id or revision.pk: revision for revision in waiting(owner)}
-    return [Content.of(row) for row in found.values()]
+    return sorted((Content.of(row) for row in found.values()), key=lambda content: content.name)
 
 
 def assert_no_twins(owner: Owner) -> None:
