@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
+
+from mirix.markdown import render
+from mirix.phrases import cut
 
 register = template.Library()
 
@@ -35,6 +39,7 @@ def plainly(value: Any) -> str:
 
 ITEM = re.compile(r"\s*(?:[-*]|\d+[.)])\s")
 CODE = re.compile(r"(`[^`\n]+`)")
+IN_NO_SESSION = "occurs in no supporting session"
 
 
 @register.filter
@@ -59,3 +64,29 @@ def _kind(line: str) -> str:
     if line.startswith("#"):
         return "heading"
     return "item" if ITEM.match(line) else "plain"
+
+
+@register.filter
+def rendered(text: str, phrases: Sequence[str] = ()) -> SafeString:
+    """Return Markdown as it reads; where one of the phrases stands, it is marked as in no session."""
+    # All text passes one gate, which escapes it (`mirix.markdown`).
+    return mark_safe(render(text, phrases=phrases or (), mark=doubted))  # noqa: S308
+
+
+@register.filter
+def coded_with(text: str, phrases: Sequence[str] = ()) -> SafeString:
+    """Return a text as `coded` does; where one of the phrases stands, it is marked as in no session."""
+    shown = ((doubted(part) if marked else coded(part),) for part, marked in cut(text, phrases or ()))
+    return format_html_join("", "{}", shown)
+
+
+@register.filter
+def doubted(text: str) -> SafeString:
+    """Return a text marked as one that no supporting session holds: for the eye, and in words."""
+    return format_html(
+        '<mark class="mx-doubt" title="{}">{}<span class="mx-doubt__sign" aria-hidden="true">?</span>'
+        '<span class="mx-sr"> ({})</span></mark>',
+        IN_NO_SESSION,
+        text,
+        IN_NO_SESSION,
+    )
