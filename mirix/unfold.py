@@ -32,7 +32,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_VIEW_ON_SITE": False,
     "ENVIRONMENT": "mirix.unfold.environment",
     "DASHBOARD_CALLBACK": "skills.admin.home.dashboard",
-    "STYLES": [_static("mirix/admin.css")],
+    "STYLES": [_static("mirix/admin.css"), _static("mirix/review.css")],
     "SCRIPTS": [],
     "SIDEBAR": {"show_search": False, "navigation": "skills.admin.home.navigation"},
     "BORDER_RADIUS": "8px",

@@ -15,9 +15,9 @@ from django.urls import reverse
 from mirix.admin_base import roles
 from mirix.admin_forms import ManagedAdmin
 from mirix.tenants.principal import DECIDING_ROLES, OPERATING_ROLES
+from skills.admin.changes import FIELD_LABELS
 from skills.admin.forms import EditForm
 from skills.admin.queue import may_decide
-from skills.admin.review import FIELD_LABELS
 from skills.content import Content
 from skills.models import RevisionState, Skill, SkillRevision
 from skills.review.diffs import field_diffs

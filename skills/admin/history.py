@@ -13,13 +13,12 @@ from django.urls import URLPattern, path, reverse
 
 from mirix.text import clean_text
 from skills.admin.bulk import DONE, DecidingAdmin, moving
+from skills.admin.changes import changes_context, remember_view
 from skills.admin.editing import WritingAdmin, as_validation_error, may_edit, save_skill, user_of
 from skills.admin.forms import MergeForm, ReasonForm
 from skills.admin.queue import may_decide
-from skills.admin.review import FIELD_LABELS
 from skills.content import Content
 from skills.models import RevisionState, Skill, SkillStatus
-from skills.review.diffs import changed_words, field_diffs
 from skills.review.errors import BaseConflict, ReviewError
 from skills.review.history import MOVES, move, moves_from, rollback
 from skills.review.merges import propose_merge
@@ -92,22 +91,18 @@ class HistoryAdmin(DecidingAdmin, WritingAdmin):
             old, new = pair_of(skill=skill, old=asked["from"], new=asked["to"])
         except NoSuchRevision as error:
             raise Http404 from error
-        diffs = field_diffs(Content.of(old) if old else None, Content.of(new))
-        added, removed = changed_words(diffs)
+        before = Content.of(old) if old else None
         context = {
+            **changes_context(request, revision=new, before=before, after=Content.of(new)),
             "skill": skill,
             "original": skill,
             "old": old,
             "new": new,
-            "added": added,
-            "removed": removed,
-            "is_new": old is None,
-            "revision": new,
-            "diffs": [(FIELD_LABELS[diff.field], diff) for diff in diffs if diff.changed],
-            "unchanged": [(FIELD_LABELS[diff.field], diff) for diff in diffs if not diff.changed],
             "title": "Compare",
         } | self.history_context(request, skill)
-        return self.render(request, "admin/skills/skill/compare.html", context, skill, "Compare", 200)
+        response = self.render(request, "admin/skills/skill/compare.html", context, skill, "Compare", 200)
+        remember_view(request, response)
+        return response
 
     def rollback_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask why, and say what it changes; then publish the earlier version anew."""
@@ -119,7 +114,9 @@ class HistoryAdmin(DecidingAdmin, WritingAdmin):
             raise Http404 from error
         if target.state != RevisionState.PUBLISHED:
             raise Http404
-        diffs = field_diffs(Content.of(skill), Content.of(target))
+        changes = changes_context(
+            request, revision=target, before=Content.of(skill), after=Content.of(target)
+        )
         return self._act(
             request,
             skill,
@@ -129,10 +126,7 @@ class HistoryAdmin(DecidingAdmin, WritingAdmin):
             "history. This is what changes:",
             done=f"{skill.name} says what {target.version} said.",
             is_dangerous=False,
-            is_new=False,
-            revision=target,
-            diffs=[(FIELD_LABELS[diff.field], diff) for diff in diffs if diff.changed],
-            unchanged=[],
+            **changes | {"unchanged": []},
             template="admin/skills/skill/rollback.html",
         )
 

@@ -18,7 +18,9 @@ from django.utils.html import format_html
 
 from mirix.admin_base import OrganizationFilter, display, two_lines
 from mirix.templatetags.mirix_admin import ago
+from mirix.tenants.selectors import effective
 from skills.admin.bulk import DecidingAdmin, approving, rejecting
+from skills.admin.changes import remember_view
 from skills.admin.columns import per_cent, plus_minus
 from skills.admin.editing import WritingAdmin, may_edit, save_proposal, user_of
 from skills.admin.queue import deciders_of, may_decide, place_of
@@ -28,6 +30,7 @@ from skills.content import Content
 from skills.models import RevisionState, SkillRevision
 from skills.review.diffs import changed_words, field_diffs
 from skills.review.errors import ReasonRequired, ReviewError
+from skills.review.forecast import approval_of, with_what_decides
 from skills.review.policy import wants_other_eyes
 from skills.review.publishing import approve, reject
 from skills.review.risks import RISK_LABELS
@@ -171,13 +174,22 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
     def page_context(self, request: HttpRequest, obj: SkillRevision) -> dict[str, Any]:
         """Return what changes, why, what to watch, and whether the user decides."""
         decides = may_decide(request, obj)
-        return review_context(obj, text_before(obj)) | {
+        return review_context(request, obj, text_before(obj)) | {
             "place": place_of(request, obj),
             "may_decide": decides,
             "is_own": decides and obj.author_id == user_of(request).pk and wants_other_eyes(obj),
             "deciders": "" if decides else deciders_of(obj.organization),
             "may_edit": may_edit(request, obj),
+            "refusal": _refusal(request, obj) if decides and obj.state == RevisionState.PROPOSED else "",
         }
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Show the page, and have the browser remember how differences are to be shown."""
+        response = super().change_view(request, object_id, form_url, extra_context)
+        remember_view(request, response)
+        return response
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show the proposed text in a form, and put what was made of it in its place."""
@@ -251,6 +263,16 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
         if following is None:
             return HttpResponseRedirect(reverse("admin:skills_skillrevision_changelist"))
         return HttpResponseRedirect(reverse("admin:skills_skillrevision_change", args=[following]))
+
+
+def _refusal(request: HttpRequest, revision: SkillRevision) -> str:
+    """Return why approving a proposal that waits would be refused; "" where it would not."""
+    same = SkillRevision.objects.with_owner_of(revision).filter(pk=revision.pk)
+    found = with_what_decides(same).first()
+    if found is None:
+        return ""
+    chosen = effective(revision.organization)
+    return approval_of(found, decided_by=user_of(request), chosen=chosen).refusal
 
 
 def text_before(revision: SkillRevision) -> Content | None:

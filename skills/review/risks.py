@@ -32,6 +32,24 @@ RISK_LABELS: dict[str, str] = {
     "single_failure": "Forbids or rules something out because of a single failure",
 }
 
+RISK_ADVICE: dict[str, str] = {
+    "unverified_support": "Read the quotes that are marked as not found: their lesson may be made up.",
+    "quarantined_support": "Read why it was set aside, and what is left without it. Sound? Release it first.",
+    "tool_only_support": "Who can write what a tool returns may have planted this. Would you say it too?",
+    "hidden_characters": "They are spelled out in the text. Agents read them, people do not: there is "
+    "hardly a good reason for any.",
+    "lookalike_letters": "They are underlined in the text. A name or address may not be the one it seems.",
+    "new_address": "Is it yours, or one you trust? An agent may call it, or send something there.",
+    "credential": "A secret in a skill reaches every agent that finds it. Edit it out, and have it changed.",
+    "near_size_limit": "Long skills are followed badly, and the next lesson has no room. Can it be shorter?",
+    "disables_safeguards": "Is there really no check that would have stopped the mistake it is to avoid?",
+    "sends_data_away": "Read where to, and what. If nobody you trust asked for it, reject this.",
+    "unsupported_steps": "They are marked in the text. The author may have filled them in: try them, or edit "
+    "them out.",
+    "single_failure": "Once may have been chance, or has been repaired since. Is it a rule, or a bad day?",
+}
+"""What to check, by flag."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Support:
