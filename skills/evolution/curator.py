@@ -18,10 +18,11 @@ from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.dialogue import converse
 from skills.evolution.gates import refusals, support_refusals
 from skills.evolution.lapsing import Claim, settle_outdated
-from skills.evolution.library import Library, key_of, pending_view
+from skills.evolution.library import Library, key_of
 from skills.evolution.llm import LlmProposer, get_proposer
 from skills.evolution.meaning import Meaning
 from skills.evolution.merging import merge
+from skills.evolution.rejected import Return
 from skills.evolution.restoring import asking_for_it_back
 from skills.evolution.rules import budget_rule, limits, publishes_at_once
 from skills.evolution.types import (
@@ -32,7 +33,7 @@ from skills.evolution.types import (
     Refusal,
     SkillView,
 )
-from skills.evolution.voices import voices
+from skills.evolution.views import pending_view
 from skills.evolution.writing import RefusedError, Writer
 from skills.models import (
     AutoDreamRun,
@@ -163,15 +164,36 @@ class _Evolution:
 
     def _operations(self, proposer: Proposer, batch: Sequence[Cluster]) -> Iterator[Operation]:
         """Return all operations, the first of every topic before the second of any."""
-        queues = [
-            proposer.propose(
-                cluster.experiences,
-                [self.library.with_support(view) for view in self.candidates(cluster)],
-            )
-            for cluster in batch
-        ]
+        queues = [self._proposed_from(proposer, cluster) for cluster in batch]
         rounds = chain.from_iterable(zip_longest(*queues))
         return (operation for operation in rounds if operation is not None)
+
+    def _proposed_from(self, proposer: Proposer, cluster: Cluster) -> list[Operation]:
+        """Return a topic's operations; lessons that a person decided against do not hold up the others."""
+        candidates = [self.library.with_support(view) for view in self.candidates(cluster)]
+        operations = proposer.propose(cluster.experiences, candidates)
+        if not any(self._out_of(operation) for operation in operations):
+            return operations
+        kept, notes = [], []
+        for experience in cluster.experiences:
+            alone = proposer.propose([experience], candidates)
+            out = next(filter(None, map(self._out_of, alone)), "")
+            if out:
+                name = alone[0].content.name
+                notes.append(Refusal(reason=out, name=name, experience_ids=(experience.id,)))
+            else:
+                kept.append(experience)
+        if not kept or not notes:
+            return operations
+        self.refused += notes
+        return proposer.propose(kept, candidates)
+
+    def _out_of(self, operation: Operation) -> str:
+        """Return why a line of an operation may not be written yet, by what a person decided."""
+        if operation.action == "confirm":
+            return ""
+        found = self.library.lines_back(operation, list(self.views.values()))
+        return next(filter(None, map(_still_out, found)), "")
 
     def candidates(self, cluster: Cluster) -> list[SkillView]:
         """Return the texts that a topic's lessons may belong to, as they stand now."""
@@ -246,12 +268,9 @@ class _Evolution:
             return
         if target and (other := self.library.newly_near(target, operation.content)):
             raise RefusedError(f"The edit would make it a near-duplicate of “{other.content.name}”.")
-        for rejected in self.library.rejected_like(operation):
-            if voices(experiences, heard=rejected.support) < SESSIONS_TO_ASK_AGAIN:
-                raise RefusedError(
-                    f"{rejected.revision_id} with much the same text was rejected, "
-                    f"and fewer than {SESSIONS_TO_ASK_AGAIN} new sessions speak for it."
-                )
+        for back in self.library.brought_back(operation, experiences):
+            if reason := _still_out(back):
+                raise RefusedError(reason)
 
     def _write(self, operation: Operation) -> None:
         """Write one operation; the library is read anew behind it."""
@@ -272,6 +291,13 @@ class _Evolution:
         self.proposed.pop(key, None)
         self.published.pop(key, None)
         (self.published if skill else self.proposed)[key] = revision.pk
+
+
+def _still_out(back: Return) -> str:
+    """Return why something that a person decided against may not come back yet; "" where it may."""
+    if back.new_voices >= SESSIONS_TO_ASK_AGAIN:
+        return ""
+    return f"{back.reason}, and fewer than {SESSIONS_TO_ASK_AGAIN} new sessions speak for it."
 
 
 def _only_restores(operation: Operation) -> bool:

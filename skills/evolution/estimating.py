@@ -9,9 +9,10 @@ from mirix.llm.tokens import about_tokens_of
 from mirix.tenants.owners import Owner
 from skills.evolution.clusters import clusters
 from skills.evolution.curator import MAX_POOL
-from skills.evolution.library import MAX_CANDIDATES, experience_view
+from skills.evolution.library import MAX_CANDIDATES
 from skills.evolution.llm import LlmProposer, get_proposer
 from skills.evolution.rules import limits
+from skills.evolution.views import experience_view
 from skills.models import Skill
 from skills.selectors.experiences import pending_experiences
 

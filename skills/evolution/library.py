@@ -5,7 +5,7 @@ A snapshot: skills of every status, open proposals, rejected revisions. Read ane
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,8 +18,12 @@ from skills.evolution.cards import skill_name
 from skills.evolution.clusters import task_words
 from skills.evolution.facts import topic_parts
 from skills.evolution.meaning import Meaning
+from skills.evolution.memory import rejected_of
 from skills.evolution.near import NEAR_JACCARD, Fingerprint, nearest, slug_stem
+from skills.evolution.rejected import Line, Rejected, Return, holds, lines_back
 from skills.evolution.types import ExperienceView, Operation, SkillView
+from skills.evolution.views import experience_view
+from skills.evolution.voices import voices
 from skills.evolution.words import content_words
 from skills.models import RevisionState, Skill, SkillExperience, SkillRevision, SkillStatus
 from skills.search.service import search
@@ -63,24 +67,6 @@ class Entry:
         return key_of(self.view)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rejected:
-    """A revision that a person turned down: what it would have changed, and on whose word."""
-
-    revision_id: str
-    skill_id: str | None
-    action: str
-    content: Content
-    base: Content | None
-    support: tuple[ExperienceView, ...]
-
-    @property
-    def added(self) -> frozenset[tuple[str, ...]]:
-        """The shingles that it would have added."""
-        before = Fingerprint.of(self.base).shingles if self.base else frozenset()
-        return Fingerprint.of(self.content).shingles - before
-
-
 def key_of(view: SkillView) -> str:
     """Return what identifies a text that may be edited, across the revisions of its proposal."""
     return view.key
@@ -92,7 +78,7 @@ class Library:
     def __init__(self, owner: Owner, meaning: Meaning | None = None) -> None:
         self.owner, self.meaning = owner, meaning
         self.entries = {entry.key: entry for entry in entries_of(owner)}
-        self.rejected = list(_rejected(owner))
+        self.rejected = rejected_of(owner)
 
     def get(self, key: str) -> SkillView | None:
         """Return the text of that key as it stands now; None when it is gone or decided."""
@@ -181,17 +167,41 @@ class Library:
         key = nearest(self._print(after), rest, cosine=cosine)
         return self.get(key) if key else None
 
-    def rejected_like(self, operation: Operation) -> list[Rejected]:
-        """Return the rejected revisions that wanted the same: a near new skill, or as good as this change.
+    def brought_back(self, operation: Operation, cited: Sequence[ExperienceView]) -> Iterator[Return]:
+        """Yield what of an operation a person decided against, and how many new sessions speak for it.
 
-        Taking a skill into use again is the same whatever it would say then.
+        As a whole, where the rejected wanted the same: a near new skill, or as good as this change; taking a
+        skill into use again is the same whatever it would say then. And line by line, wherever it stood.
         """
+        for item in self._rejected_like(operation):
+            yield Return(rejected=item, text="", new_voices=voices(cited, heard=item.support))
+        yield from self.lines_back(operation, cited)
+
+    def lines_back(self, operation: Operation, cited: Sequence[ExperienceView]) -> Iterator[Return]:
+        """Yield the lines of an operation that a person decided against, but for what agents are told."""
+        before = operation.target
+        yield from lines_back(
+            self.rejected,
+            skill_id=before.skill_id if before else None,
+            before=before.content if before else None,
+            after=operation.content,
+            cited=cited,
+            in_use=self._in_use,
+        )
+
+    @cached_property
+    def _in_use(self) -> Callable[[Line], bool]:
+        active = (entry for entry in self.entries.values() if entry.view.status == SkillStatus.ACTIVE)
+        return holds(entry.own[0] for entry in active)
+
+    def _rejected_like(self, operation: Operation) -> list[Rejected]:
         before, after = operation.target, operation.content
+        whole = [item for item in self.rejected if item.is_whole]
         if before is None:
             self._learn([after])
             own, cosine = self._print(after), settings.MIRIX_SKILL_NEAR_COSINE
-            return [item for item in self.rejected if own.nearness(self._print(item.content), cosine=cosine)]
-        of_skill = [item for item in self.rejected if item.skill_id == before.skill_id]
+            return [item for item in whole if own.nearness(self._print(item.content), cosine=cosine)]
+        of_skill = [item for item in whole if item.skill_id == before.skill_id]
         if operation.action == "restore":
             return [item for item in of_skill if item.action == "restore"]
         added = Fingerprint.of(after).shingles - Fingerprint.of(before.content).shingles
@@ -201,7 +211,9 @@ class Library:
         """Have it known what these texts mean, and those that they are compared with."""
         if self.meaning is not None:
             texts = [text for entry in self.entries.values() for text in entry.texts]
-            self.meaning.learn([*contents, *texts, *(item.content for item in self.rejected)])
+            self.meaning.learn(
+                [*contents, *texts, *(item.content for item in self.rejected if item.is_whole)]
+            )
 
     def _print(self, content: Content) -> Fingerprint:
         return Fingerprint.of(content, self.meaning.of(content) if self.meaning else ())
@@ -243,49 +255,3 @@ def entries_of(owner: Owner) -> list[Entry]:
         view = SkillView(skill_id=None, revision_id=revision.pk, status="proposed", content=content)
         found.append(Entry(view=view, own=(content,), revision_id=revision.pk))
     return found
-
-
-def _rejected(owner: Owner) -> list[Rejected]:
-    revisions = (
-        SkillRevision.objects.for_owner(owner)
-        .filter(state=RevisionState.REJECTED)
-        .select_related("base")
-        .prefetch_related("experiences")
-        .order_by("-decided_at", "pk")
-    )
-    return [
-        Rejected(
-            revision_id=revision.pk,
-            skill_id=revision.skill_id,
-            action=revision.action,
-            content=Content.of(revision),
-            base=Content.of(revision.base) if revision.base else None,
-            support=tuple(map(experience_view, revision.experiences.all())),
-        )
-        for revision in revisions
-    ]
-
-
-def pending_view(experience: SkillExperience) -> ExperienceView:
-    """Return a pending experience as a proposer sees it, with when it was said."""
-    return replace(experience_view(experience), said_at=experience.session.last_turn_at)
-
-
-def experience_view(experience: SkillExperience) -> ExperienceView:
-    """Return an experience as a proposer sees it."""
-    return ExperienceView(
-        id=experience.pk,
-        session_id=experience.session_id,
-        experience_type=experience.experience_type,
-        title=experience.title,
-        content=experience.content,
-        topic=experience.topic,
-        details=experience.details,
-        importance=experience.importance,
-        credibility=experience.credibility,
-        signal_type=experience.signal_type,
-        quote=experience.quote,
-        verified=experience.verified,
-        considered_by=experience.considered_by,
-        turn_seq=experience.turn_seq,
-    )

@@ -31,7 +31,7 @@ SETTLE = "settle what it objects to before you call again"
 NO_SUPPORT: Mapping[str, int] = MappingProxyType({})
 
 _STEP = re.compile(r"(\d+)([.)]) +(?=\S)")
-_MARKER = re.compile(r"^(?:[-*+]|\d+[.)]) +(?=\S)")
+MARKER = re.compile(r"^(?:[-*+]|\d+[.)]) +(?=\S)")
 _HEADING = re.compile(r"#{1,6} +(?=\S)")
 _SECTIONS = {
     ERRORS: re.compile(r"\b(?:errors?|fails?|failures?|refus\w+|troubleshooting)\b", re.IGNORECASE),
@@ -62,21 +62,8 @@ class Page:
         return self.lines != self._before
 
     def says(self, text: str) -> bool:
-        """Return whether one line says the same: equal words, or nearly the same words of meaning.
-
-        Lines that name other things in backticks or differ in negation never say the same, however alike
-        they are, nor do short ones that differ at all.
-        """
-        wanted, meaning = words(text), content_words(text)
-        for line in self.lines:
-            own = _MARKER.sub("", line, count=1)
-            if words(own) == wanted or _advice(own) == _advice(text):
-                return True
-            said = content_words(own)
-            alike = len(meaning & said) >= SAME_JACCARD * len(meaning | said)
-            if len(meaning) >= MIN_COMPARED and alike and _decisive(own) == _decisive(text):
-                return True
-        return False
+        """Return whether one line says the same, as `says_same` tells."""
+        return any(says_same(MARKER.sub("", line, count=1), text) for line in self.lines)
 
     def steps(self) -> list[tuple[int, str]]:
         """Return the numbered lines before the first heading: index of the line, and its text."""
@@ -178,7 +165,7 @@ class Page:
         """Return the line that begins with an error in quotation marks."""
         start = quoted(error)
         for index, line in enumerate(self.lines):
-            if _MARKER.sub("", line, count=1).startswith(f"{start}:"):
+            if MARKER.sub("", line, count=1).startswith(f"{start}:"):
                 return index
         return None
 
@@ -235,6 +222,24 @@ class Page:
         """Keep a blank line between what ends before `at` and a heading there."""
         if at < len(self.lines) and _HEADING.match(self.lines[at]):
             self.lines.insert(at, "")
+
+
+def says_same(one: str, other: str) -> bool:
+    """Return whether two lines say the same: equal words, or nearly the same words of meaning.
+
+    Lines that name other things in backticks or differ in negation never say the same, however alike they
+    are, nor do short ones that differ at all.
+    """
+    if words(one) == words(other) or _advice(one) == _advice(other):
+        return True
+    said, meaning = content_words(one), content_words(other)
+    alike = len(meaning & said) >= SAME_JACCARD * len(meaning | said)
+    return len(meaning) >= MIN_COMPARED and alike and _decisive(one) == _decisive(other)
+
+
+def is_heading(line: str) -> bool:
+    """Return whether a line is a heading."""
+    return bool(_HEADING.match(line))
 
 
 def section_of(line: str) -> str | None:

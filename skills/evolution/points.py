@@ -350,6 +350,11 @@ def frame(page: Page, tool: str, experience: ExperienceView) -> bool:
     return changed
 
 
+def is_frame(line: str) -> bool:
+    """Return whether a line is one of those that stand around a list of errors and say nothing else."""
+    return any(pattern.match(line) for pattern in (_CHECK, _OUTCOME, _CLOSING))
+
+
 def closing_step(page: Page) -> str:
     """Return the last step where it is the one that all others go in front of, else ""."""
     steps = page.steps()

@@ -22,7 +22,7 @@ from skills.models import (
     SkillExperience,
     SkillRevision,
 )
-from skills.review.editing import edit_skill
+from skills.review.editing import edit_proposal, edit_skill
 from skills.review.history import archive, rollback
 from skills.review.publishing import approve, lapse, reject
 from skills.runs import LostRun, claim
@@ -792,3 +792,129 @@ def test_a_new_remedy_stands_behind_what_more_sessions_taught_earlier(owner, hel
 
     revision = SkillRevision.objects.for_owner(owner).get(state=RevisionState.PROPOSED)
     assert "use another `note`; else use another `account`." in revision.instructions
+
+
+BAD = "Charge the whole amount to the first card that is on file without a word to the customer."
+
+
+def edit_of(owner, skill, *lines: str) -> Operation:
+    target = Library(owner).get(skill.pk)
+    text = "\n".join([target.content.instructions, *lines])
+    return Operation(
+        action="edit",
+        content=replace(target.content, instructions=text),
+        experience_ids=(),
+        rationale="",
+        target=target,
+    )
+
+
+def a_rejected_line(owner, held) -> SkillRevision:
+    skill = make_skill(owner, make_content(name="pay-order"))
+    make_experience(owner)
+    [asked] = evolve(owner=owner, claim=held, proposer=Scripted(edit_of(owner, skill, f"3. {BAD}"))).proposed
+    return reject(revision=SkillRevision.objects.get(pk=asked), reason="Never.")
+
+
+@pytest.mark.parametrize("where", ["more", "elsewhere", "new", "waiting"])
+def test_a_rejected_line_comes_back_in_no_other_text(owner, held, where):
+    rejected = a_rejected_line(owner, held)
+    other = make_skill(
+        owner, make_content(name="send-parcel", instructions="1. Weigh it.\n2. Print a label.")
+    )
+    row = make_experience(owner)
+    harmless = [f"{n}. Say the {word} of it in words that they know." for n, word in enumerate(WORDS, 3)]
+    operation = {
+        "more": lambda: edit_of(owner, rejected.skill, *harmless[:6], f"- {BAD}"),
+        "elsewhere": lambda: edit_of(owner, other, f"3. {BAD}"),
+        "new": lambda: create(
+            name="greet", description="Say hello.", instructions="\n".join([*harmless, BAD])
+        ),
+        "waiting": lambda: edit_of(
+            owner, make_proposal(owner, make_content(name="greet", instructions="1. Hello.")), f"2. {BAD}"
+        ),
+    }[where]()
+
+    report = evolve(owner=owner, claim=held, proposer=Scripted(operation))
+
+    assert report.proposed == []
+    assert [refusal.reason for refusal in report.refused] == [
+        f"“{BAD}” was rejected with {rejected.pk}, and fewer than 2 new sessions speak for it."
+    ]
+    assert pending(owner) == {row.pk}
+
+
+def test_two_new_sessions_that_speak_for_it_bring_a_rejected_line_back(owner, held, stranger):
+    rejected = a_rejected_line(owner, held)
+    sessions = [make_session(owner, [{"role": "user", "content": f"card {n}"}]) for n in range(2)]
+    rows = [make_experience(owner, session, title="Say goodbye") for session in sessions]
+
+    def run():
+        operation = edit_of(owner, rejected.skill, f"3. {BAD}")
+        return evolve(owner=owner, claim=held, proposer=Scripted(operation))
+
+    assert run().proposed == []
+    SkillExperience.objects.filter(pk__in=[row.pk for row in rows]).update(content=BAD)
+    assert run().proposed == []  # both say it in the same words: it is one session, told twice
+    SkillExperience.objects.filter(pk=rows[0].pk).update(quote="card 0")
+    assert len(run().proposed) == 1
+
+
+def test_what_one_owner_rejected_is_nothing_to_another(owner, stranger, held):
+    a_rejected_line(owner, held)
+    theirs = make_skill(stranger, make_content(name="pay-order"))
+    make_experience(stranger)
+    other = claim(owner=stranger, trigger=RunTrigger.COMMAND)
+
+    report = evolve(owner=stranger, claim=other, proposer=Scripted(edit_of(stranger, theirs, f"3. {BAD}")))
+
+    assert len(report.proposed) == 1
+
+
+def test_lessons_that_a_person_rejected_do_not_hold_up_the_others_of_their_topic(owner, held):
+    skill = make_skill(owner, make_content(name="pay-order"))
+    refused_call(owner)
+    [asked] = evolve(owner=owner, claim=held).proposed
+    reject(revision=SkillRevision.objects.get(pk=asked), reason="Not with that card.")
+    again = refused_call(owner)
+    good = make_experience(
+        owner, title="Use the other card", topic="tool:pay_order", signal_type="user_critique",
+        details={"pattern": "user_correction", "said": "use the other card"},
+    )  # fmt: skip
+
+    report = evolve(owner=owner, claim=held)
+
+    revision = SkillRevision.objects.get(pk=report.proposed[0])
+    assert (revision.skill, report.consumed, pending(owner)) == (skill, [good.pk], {again.pk})
+    assert "use the other card" in revision.instructions
+    assert "“balance is not enough”" not in revision.instructions
+    [refusal] = report.refused
+    assert refusal.experience_ids == (again.pk,)
+    assert f"was rejected with {asked}" in refusal.reason
+
+
+@pytest.mark.parametrize("how", ["edited", "by hand", "rolled back"])
+def test_what_a_person_struck_out_is_remembered_as_what_was_rejected(owner, held, how):
+    skill = make_skill(owner, make_content(name="pay-order"))
+    first, text = skill.current_revision, Content.of(skill)
+    make_experience(owner)
+    lines = ["3. Say the amount first.", f"4. {BAD}"]
+    [asked] = evolve(owner=owner, claim=held, proposer=Scripted(edit_of(owner, skill, *lines))).proposed
+    waiting = SkillRevision.objects.get(pk=asked)
+    kept = replace(text, instructions=f"{text.instructions}\n{lines[0]}")
+    if how == "edited":
+        edit_proposal(proposal=waiting, content=kept, author=None, may_decide=True)
+    else:
+        skill = approve(revision=waiting)
+        if how == "by hand":
+            edit_skill(skill=skill, base=waiting, content=kept, author=None, may_decide=True)
+        else:
+            rollback(skill=skill, to=first, reason="They were angry.")
+    row = make_experience(owner)
+
+    report = evolve(owner=owner, claim=held, proposer=Scripted(edit_of(owner, skill, f"7. {BAD}")))
+
+    assert [refusal.reason for refusal in report.refused] == [
+        f"“{BAD}” was struck out of {asked}, and fewer than 2 new sessions speak for it."
+    ]
+    assert pending(owner) == {row.pk}
