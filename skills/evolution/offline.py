@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mirix.text import clean_text
+from mirix.text import clean_json, clean_text
 from skills.content import Content
 from skills.evolution import cards
 from skills.evolution.clusters import main_topic, overlap, task_words, weight
@@ -78,9 +78,24 @@ def bears_out(experience: ExperienceView) -> bool:
 
 
 def _usable(experiences: Sequence[ExperienceView]) -> list[ExperienceView]:
-    """Return the experiences that say something or bear something out, the weightiest first."""
-    usable = [experience for experience in experiences if points(experience) or bears_out(experience)]
+    """Return the experiences that say something or bear something out, the weightiest first.
+
+    Their texts are cleaned like those that are written, or what was written would not be known again.
+    """
+    clean = map(_cleaned, experiences)
+    usable = [experience for experience in clean if points(experience) or bears_out(experience)]
     return sorted(usable, key=lambda experience: (-weight(experience), experience.id))
+
+
+def _cleaned(experience: ExperienceView) -> ExperienceView:
+    return replace(
+        experience,
+        topic=clean_text(experience.topic),
+        title=clean_text(experience.title),
+        content=clean_text(experience.content),
+        quote=clean_text(experience.quote),
+        details=clean_json(experience.details),
+    )
 
 
 def find_target(

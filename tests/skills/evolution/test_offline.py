@@ -305,6 +305,16 @@ rows = st.builds(
 )
 
 
+def test_a_character_that_is_written_in_another_form_is_known_again():
+    experience = failed("\U0002f800 was refused", ("card", "\U0002f800", "b"))
+    [first] = PROPOSER.propose([experience], [])
+
+    [again] = PROPOSER.propose([experience], [skill(first.content)])
+
+    assert "\u4e3d was refused" in first.content.instructions
+    assert again.action == "confirm"
+
+
 @settings(deadline=None)
 @given(st.lists(rows, max_size=6, unique_by=lambda row: row.id))
 def test_any_experiences_give_valid_skills_and_the_same_again_changes_nothing(experiences):
