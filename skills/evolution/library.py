@@ -94,6 +94,7 @@ class Library:
         if view.skill_id:
             behind |= Q(revisions__skill=view.skill_id)
         rows = SkillExperience.objects.for_owner(self.owner).filter(behind, quarantined=False)
+        rows = rows.select_related("session")
         rows = rows.distinct().order_by("-pk")
         return replace(view, support=tuple(map(experience_view, rows[:MAX_SUPPORT])))
 

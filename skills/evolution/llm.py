@@ -328,7 +328,7 @@ def _operation(
     target: SkillView | None,
     reason: str,
 ) -> Operation:
-    sessions = len({experience.session_id for experience in cited})
+    sessions = len({experience.voice for experience in cited})
     topic = words_of_topic(main_topic(cited)) or "this task"
     origin = f"{number(len(cited), 'lesson')} from {number(sessions, 'session')} about {topic}."
     return Operation(

@@ -44,7 +44,7 @@ def _struck(owner: Owner) -> Iterator[Rejected]:
     texts = SkillRevision.objects.for_owner(owner).filter(
         by_person | Q(action=RevisionAction.ROLLBACK), state=RevisionState.PUBLISHED, merged_from=None
     )
-    texts = texts.select_related("supersedes").prefetch_related("supersedes__experiences")
+    texts = texts.select_related("supersedes").prefetch_related("supersedes__experiences__session")
     for revision in _with_support(texts).order_by("-decided_at", "pk")[:MAX_STRUCK]:
         for former in (revision.supersedes, revision.base):
             if former is None or former.content_hash == revision.content_hash:
@@ -61,7 +61,9 @@ def _struck(owner: Owner) -> Iterator[Rejected]:
 
 
 def _with_support(revisions: QuerySet[SkillRevision]) -> QuerySet[SkillRevision]:
-    return revisions.select_related("base").prefetch_related("experiences", "base__experiences")
+    return revisions.select_related("base").prefetch_related(
+        "experiences__session", "base__experiences__session"
+    )
 
 
 def _support(rows: Collection) -> tuple[ExperienceView, ...]:

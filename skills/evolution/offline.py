@@ -219,7 +219,7 @@ class _Writer:
     def _operation(
         self, action: Action, content: Content, cited: Sequence[ExperienceView], target: SkillView | None
     ) -> Operation:
-        sessions = len({experience.session_id for experience in cited})
+        sessions = len({experience.voice for experience in cited})
         lessons = "1 lesson" if len(cited) == 1 else f"{len(cited)} lessons"
         origin = "1 session" if sessions == 1 else f"{sessions} sessions"
         return Operation(

@@ -246,7 +246,7 @@ def learned(experiences: Sequence[ExperienceView]) -> tuple[list[str], list[str]
     errors: dict[str, set[str]] = defaultdict(set)
     for experience in experiences:
         for item in _learned(experience):
-            sessions[item].add(experience.session_id)
+            sessions[item].add(experience.voice)
             errors[item[1]].add(Facts.of(experience).error)
     # What helped says more than what to look at.
     ranked = sorted(sessions, key=lambda item: (item[1].startswith("check "), -len(sessions[item])))
@@ -299,7 +299,7 @@ def support_of(experiences: Iterable[ExperienceView]) -> dict[Point, int]:
     sessions: dict[Point, set[str]] = defaultdict(set)
     for experience in experiences:
         for point in points(experience):
-            sessions[point].add(experience.session_id)
+            sessions[point].add(experience.voice)
     return {point: len(ids) for point, ids in sessions.items()}
 
 

@@ -34,6 +34,13 @@ class ExperienceView:
     """When the last turn of its session was, where that was asked for; of two lessons it tells the newer."""
     turn_seq: int | None = None
     """The turn that it rests on; within a session it tells the newer."""
+    transcript: str = ""
+    """A digest of all that its session said, where that is known: copies of a session have the same."""
+
+    @property
+    def voice(self) -> str:
+        """What its session counts as: one that was sent again under another id is the same."""
+        return self.transcript or self.session_id
 
 
 @dataclass(frozen=True, kw_only=True)

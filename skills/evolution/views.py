@@ -14,7 +14,7 @@ def pending_view(experience: SkillExperience) -> ExperienceView:
 
 
 def experience_view(experience: SkillExperience) -> ExperienceView:
-    """Return an experience as a proposer sees it."""
+    """Return an experience as a proposer sees it; its session is fetched along."""
     return ExperienceView(
         id=experience.pk,
         session_id=experience.session_id,
@@ -30,4 +30,5 @@ def experience_view(experience: SkillExperience) -> ExperienceView:
         verified=experience.verified,
         considered_by=experience.considered_by,
         turn_seq=experience.turn_seq,
+        transcript=experience.session.history_hash,
     )

@@ -15,15 +15,16 @@ from skills.evolution.types import ExperienceView
 def voices(experiences: Iterable[ExperienceView], *, heard: Iterable[ExperienceView] = ()) -> int:
     """Return how many sessions among `experiences` say something of their own, beside those of `heard`.
 
-    A session is a copy where all that it teaches was taught word for word, details included, by another.
+    A session is a copy where it says turn for turn what another says, or where all that it teaches was taught
+    word for word, details included, by another.
     """
     known = list(heard)
-    sessions = {experience.session_id for experience in known}
+    sessions = {experience.voice for experience in known}
     told = {_wording(experience) for experience in known}
     by_session: dict[str, set[str]] = {}
     for experience in experiences:
-        if experience.session_id not in sessions:
-            by_session.setdefault(experience.session_id, set()).add(_wording(experience))
+        if experience.voice not in sessions:
+            by_session.setdefault(experience.voice, set()).add(_wording(experience))
     count = 0
     # The one that says most goes first: a copy of which a part was set aside is a copy still.
     for _, wordings in sorted(by_session.items(), key=lambda item: (-len(item[1]), item[0])):

@@ -24,6 +24,7 @@ from skills.models import (
 from skills.review.errors import ReviewError
 from skills.review.proposals import propose
 from skills.review.publishing import approve
+from skills.review.support import sessions_behind
 from skills.review.tags import shared_tags
 
 
@@ -68,9 +69,9 @@ class Writer:
     def _still_pending(self, ids: Sequence[str]) -> list[SkillExperience]:
         """Return the cited experiences; a person may have set one aside since it was read."""
         found = list(
-            SkillExperience.objects.for_owner(self.owner).filter(
-                pk__in=ids, status=ExperienceStatus.PENDING, quarantined=False
-            )
+            SkillExperience.objects.for_owner(self.owner)
+            .filter(pk__in=ids, status=ExperienceStatus.PENDING, quarantined=False)
+            .select_related("session")
         )
         if len(found) < len(set(ids)):
             raise RefusedError("Some of its experiences were used or set aside meanwhile.")
@@ -158,8 +159,8 @@ def _rationale(operation: Operation, added: Sequence[SkillExperience], amended: 
     if amended is None:
         asks = "Asks for the skill back, which is archived. " if operation.action == "restore" else ""
         return f"{asks}{operation.rationale}"
-    sessions = {row.pk: row.session_id for row in [*amended.experiences.all(), *added]}
-    origins = len(set(sessions.values()))
+    behind = [*amended.experiences.select_related("session"), *added]
+    origins, lessons = sessions_behind(behind), len({row.pk for row in behind})
     origin = "1 session" if origins == 1 else f"{origins} sessions"
-    support = f"{len(sessions)} lessons from {origin} support this proposal in all."
+    support = f"{lessons} lessons from {origin} support this proposal in all."
     return f"{support} Added now: {operation.rationale}"

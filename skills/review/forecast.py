@@ -17,6 +17,7 @@ from skills.review.bases import has_moved, on_today
 from skills.review.errors import InvalidContent, ReviewError
 from skills.review.policy import hold_against_policy
 from skills.review.refusals import is_source_gone, moved_on, refuse_unfit_merge, refuse_unverified
+from skills.review.support import sessions_behind
 from skills.review.validation import content_errors
 from skills.review.versions import FIRST_VERSION
 
@@ -40,7 +41,9 @@ def with_what_decides(revisions: QuerySet) -> QuerySet:
     """Fetch with proposals all that `approval_of` reads; as many queries for many as for one."""
     support = Prefetch(
         "experiences",
-        queryset=SkillExperience.objects.only("id", "session_id", "verified", "quarantined"),
+        queryset=SkillExperience.objects.select_related("session").only(
+            "id", "session__history_hash", "verified", "quarantined"
+        ),
         to_attr="support",
     )
     same_owner = Q(organization=OuterRef("organization"), end_user=OuterRef("end_user"))
@@ -66,8 +69,9 @@ def approval_of(revision: SkillRevision, *, decided_by: User, chosen: Effective)
             raise moved_on(revision=revision, skill=skill)
         support = revision.support  # type: ignore[attr-defined]
         refuse_unverified(revision=revision, support=support)
-        sessions = len({experience.session_id for experience in support})
-        hold_against_policy(revision=revision, decided_by=decided_by, chosen=chosen, sessions=sessions)
+        hold_against_policy(
+            revision=revision, decided_by=decided_by, chosen=chosen, sessions=sessions_behind(support)
+        )
         if errors := content_errors(after):
             raise InvalidContent(errors)
         if skill is None and revision.is_name_taken:  # type: ignore[attr-defined]

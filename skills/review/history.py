@@ -183,7 +183,7 @@ def _done_before(
 
 def _verified(revision: SkillRevision, name: str) -> Collection[SkillExperience]:
     """Return what a revision rests on; it has to be enough to be published today."""
-    experiences = list(revision.experiences.select_related("turn"))
+    experiences = list(revision.experiences.select_related("turn", "session"))
     if stands_on_nothing_verified(experiences):
         raise UnverifiedSupport(
             f"“{name}” {revision.version} rests on unverified or quarantined experiences alone."

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
-from django.db.models import Count
 
 from mirix.tenants.models import Organization
 from mirix.tenants.selectors import Effective, effective, may_review
 from skills.models import AuthorKind, SkillRevision
 from skills.review.errors import AgainstPolicy, MayNotDecide
+from skills.review.support import sessions_behind
 
 
 def require_decider(*, organization: Organization, decided_by: User | None) -> None:
@@ -22,7 +22,7 @@ def require_decider(*, organization: Organization, decided_by: User | None) -> N
 
 def require_policy(*, revision: SkillRevision, decided_by: User | None) -> None:
     """Raise `AgainstPolicy` where the organization wants more sessions, or another pair of eyes."""
-    sessions = revision.experiences.aggregate(n=Count("session", distinct=True))["n"]
+    sessions = sessions_behind(revision.experiences.select_related("session"))
     hold_against_policy(
         revision=revision,
         decided_by=decided_by,

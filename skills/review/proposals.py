@@ -148,7 +148,7 @@ def _consumed(owner: Owner, experiences: Collection[SkillExperience]) -> list[Sk
     found = list(
         SkillExperience.objects.for_owner(owner)
         .select_for_update(no_key=True, of=("self",))
-        .select_related("turn")
+        .select_related("turn", "session")
         .filter(pk__in=wanted)
         .order_by("pk")
     )

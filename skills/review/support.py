@@ -16,9 +16,9 @@ MAX_SESSIONS = 50
 
 
 def as_support(experience: SkillExperience) -> Support:
-    """Return what the rules of risk need to know of an experience, whose turn is fetched along."""
+    """Return what the rules of risk need to know of an experience; turn and session are fetched along."""
     return Support(
-        session_id=experience.session_id,
+        session_id=voice_of(experience),
         experience_type=experience.experience_type,
         signal_type=experience.signal_type,
         verified=experience.verified,
@@ -26,6 +26,19 @@ def as_support(experience: SkillExperience) -> Support:
         role=experience.turn.role if experience.turn else experience.turn_role,
         quote=experience.quote,
     )
+
+
+def voice_of(experience: SkillExperience) -> str:
+    """Return what the session of an experience counts as; it is fetched along.
+
+    The same transcript that was sent again under another id is the same session: the digest tells.
+    """
+    return experience.session.history_hash or experience.session_id
+
+
+def sessions_behind(support: Collection[SkillExperience]) -> int:
+    """Return how many sessions speak for a text, copies once; what is quarantined speaks for nothing."""
+    return len({voice_of(experience) for experience in support if not experience.quarantined})
 
 
 def stands_on_nothing_verified(support: Collection[SkillExperience]) -> bool:

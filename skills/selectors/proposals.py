@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from django.db.models import Count, F, FloatField, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, NullIf
 
 from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
 from skills.models import RevisionState, SkillExperience, SkillRevision
 from skills.selectors.skills import revisions_of
 
-QUEUE_ORDER = ("-priority", "-evidence_count", "created_at", "id")
-"""The most important first, then what has waited longest."""
+QUEUE_ORDER = ("-priority", "-session_count", "created_at", "id")
+"""The most important first, of equals what more sessions speak for, then what has waited longest."""
 
 
 def proposals_of(*, organization: Organization) -> QuerySet[SkillRevision]:
@@ -34,12 +34,19 @@ def outdated_proposals(*, owner: Owner) -> QuerySet[SkillRevision]:
 
 
 def with_priority(revisions: QuerySet) -> QuerySet:
-    """Annotate `priority`, the best importance × credibility of the evidence, and `evidence_count`."""
+    """Annotate `priority`, the best importance × credibility of the evidence, and how much there is.
+
+    `evidence_count` are experiences, `session_count` the sessions behind them: a transcript that was sent
+    again under another id is the same session, and what is quarantined speaks for nothing.
+    """
     support = SkillExperience.objects.filter(revisions=OuterRef("pk")).order_by().values("revisions")
     best = support.annotate(best=Max(F("importance") * F("credibility"))).values("best")
     count = support.annotate(n=Count("pk")).values("n")
+    voice = Coalesce(NullIf("session__history_hash", Value("")), "session")
+    sessions = support.filter(quarantined=False).annotate(n=Count(voice, distinct=True)).values("n")
     return revisions.annotate(
         priority=Coalesce(Subquery(best), Value(0.0), output_field=FloatField()),
+        session_count=Coalesce(Subquery(sessions), Value(0), output_field=IntegerField()),
         evidence_count=Coalesce(Subquery(count), Value(0), output_field=IntegerField()),
     )
 

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from skills.selectors.proposals import QUEUE_ORDER, evidence_of, find_revision, proposals_of
-from tests.factories import make_experience, make_proposal, make_skill
+from tests.factories import make_experience, make_proposal, make_session, make_skill
 
 pytestmark = pytest.mark.django_db
 
@@ -34,6 +34,21 @@ def test_the_queue_puts_the_most_important_first(owner):
     assert queue == [strong, twice, early, late, weak, bare]
     assert queue[0].priority == pytest.approx(0.81)
     assert [row.evidence_count for row in queue] == [2, 2, 1, 1, 2, 0]
+
+
+def test_of_equals_that_with_more_sessions_goes_first_and_a_copy_is_none(owner):
+    copied, twice = supported(owner, (0.8, 0.8)), supported(owner, (0.8, 0.8), (0.1, 0.9))
+    for _ in range(3):
+        copied.experiences.add(
+            make_experience(owner, make_session(owner, history_hash="a" * 64), importance=0.1)
+        )
+    copied.experiences.exclude(session__history_hash="a" * 64).delete()
+    copied.experiences.update(importance=0.8, credibility=0.8)
+
+    queue = list(proposals_of(organization=owner.organization).order_by(*QUEUE_ORDER))
+
+    assert queue == [twice, copied]
+    assert [(row.session_count, row.evidence_count) for row in queue] == [(2, 2), (1, 3)]
 
 
 def test_the_queue_is_the_organizations_own(owner, stranger):

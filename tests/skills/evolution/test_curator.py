@@ -8,6 +8,7 @@ from itertools import count
 import pytest
 from django.db import connection
 
+from conversations.models import Session
 from mirix.tenants.models import OrganizationSettings
 from skills.content import Content
 from skills.evolution import curator, writing
@@ -516,6 +517,21 @@ def test_copies_of_a_session_do_not_speak_for_what_was_rejected(owner, held):
 
     assert report.proposed == []
     assert [refusal.name for refusal in report.refused] == ["pay-order"]
+
+
+def test_nor_do_copies_of_which_something_else_was_learned(owner, held):
+    first = refused_call(owner)
+    (rejected,) = evolve(owner=owner, claim=held).proposed
+    reject(revision=SkillRevision.objects.get(pk=rejected), reason="We do not want this.")
+    sessions = [first.session, *(refused_call(owner).session for _ in range(3))]
+    Session.objects.filter(pk__in=[session.pk for session in sessions]).update(history_hash="a" * 64)
+
+    assert evolve(owner=owner, claim=held).proposed == []
+
+    for session in sessions:
+        Session.objects.filter(pk=session.pk).update(history_hash=session.pk)
+    [anew] = evolve(owner=owner, claim=held).proposed
+    assert SkillRevision.objects.get(pk=anew).rationale.startswith("3 lessons from 3 sessions")
 
 
 def test_a_rejected_change_is_not_proposed_again_either(owner, held):

@@ -49,3 +49,11 @@ def test_telling_it_all_again_adds_no_voice(told):
     assert voices(first) <= len({session for session, _ in told})
     assert voices([*first, *again]) == voices(first)
     assert voices(again, heard=first) == 0
+
+
+def test_a_transcript_that_was_sent_again_is_one_voice_whatever_was_learned_from_it():
+    first = replace(WISH, transcript="abc")
+    again = replace(OTHER, transcript="abc")
+    assert voices([first, again]) == 1
+    assert voices([again], heard=[first]) == 0
+    assert voices([first, replace(OTHER, transcript="def")]) == 2

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
 from mirix.tenants.models import OrganizationSettings
+from mirix.tenants.selectors import effective
 from skills.evolution.curator import evolve
 from skills.models import AuthorKind, ReviewDecision, RevisionState, RunTrigger, Skill, SkillRevision
 from skills.review.editing import BY_POLICY, edit_proposal, edit_skill
 from skills.review.errors import AgainstPolicy, MayNotDecide
+from skills.review.forecast import approval_of, with_what_decides
 from skills.review.history import archive, rollback
+from skills.review.proposals import propose
 from skills.review.publishing import approve, reject
 from skills.runs import claim
 from skills.search.service import search
@@ -20,6 +24,7 @@ from tests.factories import (
     make_experience,
     make_member,
     make_proposal,
+    make_session,
     make_skill,
     make_superuser,
 )
@@ -68,6 +73,51 @@ def test_as_many_sessions_as_the_organization_wants(owner, stranger, chosen, ses
     elsewhere = make_proposal(stranger)
     elsewhere.experiences.add(make_experience(stranger, status="consumed"))
     approve(revision=elsewhere)
+
+
+def copies(owner, number: int) -> list:
+    """Experiences of sessions that say turn for turn the same."""
+    sessions = [make_session(owner, history_hash="a" * 64) for _ in range(number)]
+    return [make_experience(owner, session, status="consumed") for session in sessions]
+
+
+def test_a_session_that_was_sent_again_is_no_second_one(owner, chosen):
+    chosen(min_supporting_sessions=2)
+    proposal = make_proposal(owner)
+    proposal.experiences.add(*copies(owner, 3))
+
+    def foreseen() -> str:
+        [row] = with_what_decides(SkillRevision.objects.for_owner(owner).filter(state="proposed"))
+        chosen = effective(owner.organization)
+        return approval_of(row, decided_by=make_superuser(), chosen=chosen).refusal
+
+    with pytest.raises(AgainstPolicy, match="is supported by 1 session; ") as refused:
+        approve(revision=proposal)
+    assert foreseen() == str(refused.value)
+    aside = make_experience(owner, status="consumed", quarantined=True)
+    proposal.experiences.add(aside)
+    with pytest.raises(AgainstPolicy, match="is supported by 1 session; "):
+        approve(revision=proposal)
+    proposal.experiences.add(make_experience(owner, make_session(owner, history_hash="b" * 64)))
+    assert foreseen() == ""
+    assert approve(revision=proposal).version == "0.1.0"
+
+
+def test_copies_of_one_failed_session_are_one_failure(owner):
+    content = make_content(instructions="1. Never use `pay_order`; it does not work.")
+
+    def flags(experiences) -> list[str]:
+        for row in experiences:
+            row.experience_type = "worth_avoiding"
+            row.save()
+        revision = propose(
+            owner=owner, content=replace(content, name=f"pay-{len(experiences)}"), action="create",
+            author_kind="offline", experiences=experiences, rationale="",
+        )  # fmt: skip
+        return revision.risk_flags
+
+    assert "single_failure" in flags(copies(owner, 3))
+    assert "single_failure" not in flags([make_experience(owner), make_experience(owner)])
 
 
 def test_a_persons_own_text_needs_no_session(owner, chosen):
