@@ -13,10 +13,11 @@ from itertools import chain, zip_longest
 
 from mirix.tenants.owners import Owner
 from mirix.text import shorten
+from skills.content import Content
 from skills.evolution.budget import edit_budget
 from skills.evolution.clusters import Cluster, clusters
 from skills.evolution.dialogue import converse
-from skills.evolution.gates import refusals, support_refusals
+from skills.evolution.gates import cumulative_refusals, refusals, support_refusals
 from skills.evolution.lapsing import Claim, settle_outdated
 from skills.evolution.library import Library, key_of
 from skills.evolution.llm import LlmProposer, get_proposer
@@ -94,6 +95,8 @@ class _Evolution:
         self.views: dict[str, ExperienceView] = {}
         self.moved: dict[str, str] = {}
         """Where a pending new skill's text is by now: key before a write → key after it."""
+        self.before: dict[str, Content | None] = {}
+        """What the skills that are edited said when the run came to them."""
         self.proposed: dict[str, str] = {}
         self.published: dict[str, str] = {}
         self.consumed: list[str] = []
@@ -266,11 +269,19 @@ class _Evolution:
             raise RefusedError(" ".join(reasons))
         if operation.action == "confirm":
             return
+        if reasons := cumulative_refusals(self._published(target), operation.content, self.limits):
+            raise RefusedError(" ".join(reasons))
         if target and (other := self.library.newly_near(target, operation.content)):
             raise RefusedError(f"The edit would make it a near-duplicate of “{other.content.name}”.")
         for back in self.library.brought_back(operation, experiences):
             if reason := _still_out(back):
                 raise RefusedError(reason)
+
+    def _published(self, target: SkillView | None) -> Content | None:
+        """Return what the skill of a target said before this run; a proposal waits against that."""
+        if target is None or target.skill_id is None:
+            return None
+        return self.before.setdefault(target.skill_id, self.library.published(target.skill_id))
 
     def _write(self, operation: Operation) -> None:
         """Write one operation; the library is read anew behind it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from skills.content import Content
@@ -41,11 +41,12 @@ class Change:
     """How far apart two texts are: characters changed, and their share of the text (0 to 1).
 
     A replaced passage counts with the longer of its two sides. The ratio is what went and what came over
-    the characters of both texts, which is one minus their similarity.
+    the characters of both texts, which is one minus their similarity. `lost` are the characters that went.
     """
 
     chars: int
     ratio: float
+    lost: int = field(default=0, compare=False)
 
 
 DEFAULT_LIMITS = Limits()
@@ -64,6 +65,7 @@ def measure_change(before: str, after: str) -> Change:
     return Change(
         sum(max(len(old), len(new)) for old, new in passages),
         sum(len(old) + len(new) for old, new in passages) / total if total else 0.0,
+        sum(len(old) for old, _ in passages),
     )
 
 
@@ -116,21 +118,55 @@ def size_refusals(before: Content | None, after: Content, limits: Limits) -> lis
         )
     if before is None:
         return reasons
-    for field in GATED_FIELDS:
-        old, new = getattr(before, field), getattr(after, field)
+    for name in GATED_FIELDS:
+        old, new = getattr(before, name), getattr(after, name)
         if old == new:
             continue
         change = measure_change(old, new)
         if change.chars > limits.max_change_chars:
             reasons.append(
-                f"The edit changes {change.chars} characters of the {field}; "
+                f"The edit changes {change.chars} characters of the {name}; "
                 f"the limit is {limits.max_change_chars}."
             )
         elif len(old) > SHORT_FIELD_CHARS and change.ratio >= limits.major_ratio:
             reasons.append(
-                f"The edit changes {change.ratio:.2f} of the {field}; the limit is {limits.major_ratio}."
+                f"The edit changes {change.ratio:.2f} of the {name}; the limit is {limits.major_ratio}."
             )
     return reasons
+
+
+def cumulative_refusals(
+    published: Content | None, after: Content, limits: Limits = DEFAULT_LIMITS
+) -> list[str]:
+    """Return why an edit after others would rewrite what is published, though each of them is small.
+
+    Held against what they take out of the published text together; what they add to it may grow, since every
+    lesson is small, and a reviewer is told of it (`rewritten`).
+    """
+    reasons = []
+    for name in GATED_FIELDS if published else ():
+        old, new = getattr(published, name), getattr(after, name)
+        lost = measure_change(old, new).lost
+        share = lost / len(old) if len(old) > SHORT_FIELD_CHARS else 0.0
+        if lost > limits.max_change_chars or share >= limits.major_ratio:
+            reasons.append(
+                f"It is cumulative: with the edits before it, it takes {lost} of the {len(old)} characters "
+                f"out of the published {name}; the limit is {limits.max_change_chars} and a share of "
+                f"{limits.major_ratio}. It waits until the other edits are decided."
+            )
+    return reasons
+
+
+def rewritten(published: Content | None, after: Content, limits: Limits = DEFAULT_LIMITS) -> dict[str, float]:
+    """Return the fields of which a proposal changes more than one edit may, each with the changed share."""
+    found = {}
+    for name in GATED_FIELDS if published else ():
+        old = getattr(published, name)
+        change = measure_change(old, getattr(after, name))
+        is_major = len(old) > SHORT_FIELD_CHARS and change.ratio >= limits.major_ratio
+        if change.chars > limits.max_change_chars or is_major:
+            found[name] = change.ratio
+    return found
 
 
 def support_refusals(experiences: Sequence[ExperienceView]) -> list[str]:

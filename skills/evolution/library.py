@@ -85,6 +85,11 @@ class Library:
         entry = self.entries.get(key)
         return entry.view if entry else None
 
+    def published(self, skill_id: str) -> Content | None:
+        """Return what a skill says today, whatever waits for it."""
+        entry = self.entries.get(skill_id)
+        return entry.own[0] if entry else None
+
     def with_support(self, view: SkillView) -> SkillView:
         """Return a text with the latest experiences that it rests on, those of all its revisions.
 

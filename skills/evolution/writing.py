@@ -9,7 +9,10 @@ from django.db import transaction
 
 from mirix.tenants.owners import Owner
 from skills.content import Content
+from skills.distillation.wording import listing
+from skills.evolution.gates import rewritten
 from skills.evolution.lapsing import Claim
+from skills.evolution.rules import limits
 from skills.evolution.types import Operation, SkillView
 from skills.models import (
     AutoDreamRun,
@@ -95,7 +98,8 @@ class Writer:
             action=_action(operation, skill, open_revision),
             author_kind=self.author_kind,
             experiences=experiences,
-            rationale=_rationale(operation, experiences, open_revision),
+            rationale=_rationale(operation, experiences, open_revision)
+            + _rewriting(skill, operation.content),
             run=run,
         )
 
@@ -152,6 +156,13 @@ def _action(operation: Operation, skill: Skill | None, amended: SkillRevision | 
     if operation.action == "restore" or (amended and amended.action == RevisionAction.RESTORE):
         return RevisionAction.RESTORE
     return RevisionAction.EDIT if skill else RevisionAction.CREATE
+
+
+def _rewriting(skill: Skill | None, content: Content) -> str:
+    """Return how much of a skill a proposal rewrites, where that is more than one edit may."""
+    found = rewritten(Content.of(skill) if skill else None, content, limits())
+    shares = listing(f"{share:.0%} of the {field}" for field, share in found.items())
+    return f" In all it rewrites {shares}." if found else ""
 
 
 def _rationale(operation: Operation, added: Sequence[SkillExperience], amended: SkillRevision | None) -> str:

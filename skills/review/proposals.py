@@ -12,6 +12,8 @@ from django.db import IntegrityError, transaction
 
 from mirix.tenants.owners import Owner
 from skills.content import Content
+from skills.evolution.gates import rewritten
+from skills.evolution.rules import limits
 from skills.models import (
     AuthorKind,
     AutoDreamRun,
@@ -93,6 +95,7 @@ def propose(
             support=[as_support(experience) for experience in support],
             max_instructions_chars=settings.MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS,
             unsupported=unsupported,
+            rewritten=_is_rewritten(before, content, author_kind, merged_from),
         ),
         unsupported=unsupported,
         **content.as_fields(),
@@ -104,6 +107,14 @@ def propose(
         raise ProposalConflict(f"Another open proposal for “{content.name}” came first.") from error
     revision.experiences.set(support)
     return revision
+
+
+def _is_rewritten(
+    before: Content | None, content: Content, author_kind: str, merged_from: SkillRevision | None
+) -> bool:
+    """Return whether edits that no person wrote change more than one of them may."""
+    by_edits = author_kind in (AuthorKind.LLM, AuthorKind.OFFLINE) and merged_from is None
+    return by_edits and bool(rewritten(before, content, limits()))
 
 
 def _locked_skill(owner: Owner, skill: Skill | None) -> Skill | None:

@@ -25,6 +25,7 @@ RISK_LABELS: dict[str, str] = {
     "lookalike_letters": "Mixes letters of another alphabet into words, which look the same",
     "new_address": "Names an outside address that was not there before",
     "credential": "Contains something that looks like a password or a key",
+    "rewritten": "Changes more of the text than a single edit may, by several edits in one",
     "near_size_limit": "Close to the size limit",
     "disables_safeguards": "Tells an agent to switch off a check or a safeguard",
     "sends_data_away": "Tells an agent to send secrets or personal data to an outside address",
@@ -72,10 +73,12 @@ def risk_flags(
     support: Sequence[Support],
     max_instructions_chars: int,
     unsupported: Sequence[str] = (),
+    rewritten: bool = False,
 ) -> list[str]:
     """Return the flags of a revision, keys of `RISK_LABELS` in that order.
 
-    `unsupported` are the steps that its support does not speak of (`skills.review.unsupported`).
+    `unsupported` are the steps that its support does not speak of (`skills.review.unsupported`); `rewritten`
+    says that several edits together change more than one may (`skills.evolution.gates`).
     """
     old = "\n".join(readable_fields(before).values()) if before else ""
     new = "\n".join(readable_fields(after).values())
@@ -90,6 +93,7 @@ def risk_flags(
         "disables_safeguards": disables_safeguards(old, new),
         "sends_data_away": sends_data_away(old, new),
         "unsupported_steps": bool(unsupported),
+        "rewritten": rewritten,
         "near_size_limit": is_near_size_limit(after, max_instructions_chars),
         "single_failure": is_single_failure(old, new, support),
     }

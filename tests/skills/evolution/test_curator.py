@@ -934,3 +934,87 @@ def test_what_a_person_struck_out_is_remembered_as_what_was_rejected(owner, held
         f"“{BAD}” was struck out of {asked}, and fewer than 2 new sessions speak for it."
     ]
     assert pending(owner) == {row.pk}
+
+
+class TestEditsThatAddUp:
+    """Each within the gates, together more than one edit may change."""
+
+    LINES = tuple(f"{n}. Say the word number {n} of the long list to whoever asks." for n in range(1, 25))
+
+    def rewriting(self, owner, skill, start: int) -> Operation:
+        """An edit of six further lines, from `start` on."""
+        target = Library(owner).get(skill.pk)
+        lines = list(self.LINES)
+        for place in range(start + 6):
+            lines[place] = f"{place + 1}. Tell nobody, whatever happens, about item {place * 7}."
+        lines_before = list(self.LINES)
+        for place in range(start):
+            lines_before[place] = lines[place]
+        before = replace(target.content, instructions="\n".join(lines_before))
+        return Operation(
+            action="edit",
+            content=replace(before, instructions="\n".join(lines)),
+            experience_ids=(),
+            rationale="Said.",
+            target=replace(target, content=before),
+        )
+
+    @pytest.fixture
+    def skill(self, owner):
+        return make_skill(owner, make_content(name="say-words", instructions="\n".join(self.LINES)))
+
+    def operations(self, owner, skill):
+        rows = [make_experience(owner, topic="tool:say") for _ in range(3)]
+        return [
+            replace(self.rewriting(owner, skill, 6 * place), experience_ids=(row.pk,))
+            for place, row in enumerate(rows)
+        ]
+
+    @pytest.mark.parametrize("runs", [1, 3])
+    def test_do_not_rewrite_what_is_published(self, owner, skill, runs):
+        operations = self.operations(owner, skill)
+        rounds = [operations] if runs == 1 else [[operation] for operation in operations]
+        refused = []
+        for answer in rounds:
+            held = claim(owner=owner, trigger=RunTrigger.COMMAND)
+            refused += evolve(owner=owner, claim=held, proposer=Scripted(*answer)).refused
+            held.end("finished")
+
+        [reason] = [refusal.reason for refusal in refused if "cumulative" in refusal.reason]
+        assert reason.startswith("It is cumulative: with the edits before it, it takes ")
+        waiting = SkillRevision.objects.get(state=RevisionState.PROPOSED)
+        assert waiting.instructions.count("Tell nobody") < 13
+        assert len(pending(owner)) >= 1
+
+    def test_nor_under_automatic_where_each_is_published_at_once(self, owner, skill, held, settings):
+        settings.MIRIX_REVIEW_POLICY = "automatic"
+        operations = self.operations(owner, skill)
+
+        report = evolve(owner=owner, claim=held, proposer=Scripted(*operations))
+
+        assert any("cumulative" in refusal.reason for refusal in report.refused)
+        skill.refresh_from_db()
+        assert skill.instructions.count("Tell nobody") < 13
+
+    def test_may_add_and_the_reviewer_is_told_how_much(self, owner, skill, held):
+        target = Library(owner).get(skill.pk)
+        rows = [make_experience(owner, topic="tool:say") for _ in range(3)]
+        operations, text = [], target.content.instructions
+        for row, word in zip(rows, WORDS, strict=False):
+            view = replace(target, content=replace(target.content, instructions=text))
+            text += "".join(f"\n- Where they say {word} {n}, answer with {word}{n} alone." for n in range(14))
+            content = replace(target.content, instructions=text)
+            operations.append(
+                Operation(
+                    action="edit", content=content, experience_ids=(row.pk,), rationale="Said.", target=view
+                )
+            )
+
+        report = evolve(owner=owner, claim=held, proposer=Scripted(*operations))
+
+        assert report.refused == []
+        waiting = SkillRevision.objects.get(pk=report.proposed[0])
+        assert waiting.instructions == text
+        assert "rewritten" in waiting.risk_flags
+        assert waiting.rationale.endswith("In all it rewrites 44% of the instructions.")
+        assert approve(revision=waiting).instructions == text

@@ -14,8 +14,10 @@ from skills.evolution.gates import (
     Change,
     Limits,
     content_refusals,
+    cumulative_refusals,
     measure_change,
     refusals,
+    rewritten,
     size_refusals,
     support_refusals,
 )
@@ -175,3 +177,43 @@ def test_an_insertion_costs_at_most_its_length(head, inserted, tail):
     assert measure_change(head + "\n" + tail, head + "\n" + inserted + tail).chars <= len(inserted) + len(
         tail
     )
+
+
+class TestEditsThatAddUp:
+    PUBLISHED = "".join(f"{n}. Say the word number {n} of the list.\n" for n in range(1, 41))
+
+    def rewritten_lines(self, number: int) -> Content:
+        lines = self.PUBLISHED.splitlines(keepends=True)
+        lines[:number] = [f"Nothing at all {n}!\n" for n in range(number)]
+        return content(instructions="".join(lines))
+
+    def test_take_out_no_more_than_one_edit_may(self):
+        published = content(instructions=self.PUBLISHED)
+        few, many = self.rewritten_lines(10), self.rewritten_lines(20)
+        assert size_refusals(few, many, Limits()) == []
+        assert cumulative_refusals(published, few, Limits()) == []
+        [reason] = cumulative_refusals(published, many, Limits())
+        assert reason.startswith("It is cumulative: with the edits before it, it takes ")
+        assert "out of the published instructions; the limit is 800 and a share of 0.4." in reason
+
+    @pytest.mark.parametrize(("lost", "refused"), [(399, False), (400, True)])
+    def test_share_of_a_field(self, lost, refused):
+        published = content(instructions="a" * 1_000)
+        after = content(instructions="a" * (1_000 - lost))
+        assert bool(cumulative_refusals(published, after)) is refused
+
+    @pytest.mark.parametrize(("lost", "refused"), [(800, False), (801, True)])
+    def test_characters(self, lost, refused):
+        published = content(instructions="a" * 9_000)
+        assert bool(cumulative_refusals(published, content(instructions="a" * (9_000 - lost)))) is refused
+
+    def test_may_add_as_much_as_there_is_to_say_and_the_reviewer_is_told(self):
+        published = content(instructions=self.PUBLISHED)
+        longer = content(instructions=self.PUBLISHED + "z" * 3_000)
+        assert cumulative_refusals(published, longer) == []
+        assert rewritten(published, longer) == {"instructions": pytest.approx(0.4867, abs=1e-4)}
+        assert rewritten(published, content(instructions=self.PUBLISHED + "z" * 800)) == {}
+
+    def test_of_what_is_not_published_count_for_nothing(self):
+        assert cumulative_refusals(None, self.rewritten_lines(20)) == []
+        assert rewritten(None, self.rewritten_lines(20)) == {}

@@ -246,6 +246,7 @@ def test_is_left_alone(flag: str, text: str):
 
 def test_every_flag_of_a_text_stands_in_both_tables():
     of_support = {"unverified_support", "quarantined_support", "tool_only_support", "unsupported_steps"}
+    of_support |= {"rewritten"}  # a matter of what a proposal was made of
     assert set(RAISED) == set(HARMLESS) == set(RISK_LABELS) - of_support
 
 
