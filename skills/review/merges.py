@@ -25,6 +25,7 @@ from skills.models import (
 )
 from skills.review.errors import NothingToDo
 from skills.review.proposals import propose
+from skills.review.publishing import reject
 from skills.review.tags import shared_tags
 
 
@@ -66,6 +67,44 @@ def propose_merge(
         .distinct(),
         rationale=reason or f"“{source.name}” {source.version} goes into it, and out of use.",
         merged_from=source.current_revision,
+    )
+
+
+@transaction.atomic
+def merge_proposal(
+    *, proposal: SkillRevision, into: Skill, decided_by: User, reason: str = ""
+) -> SkillRevision:
+    """Put what a pending new skill says into a skill that there is: a proposal for that, with its evidence.
+
+    The proposal itself is rejected, with where it went as the reason; return the new one, which waits.
+
+    Raises `NothingToDo` when it proposes no new skill, belongs to another end user, or `into` is out of use
+    or says all of it already; `ProposalConflict` when another proposal for `into` waits; and what `reject`
+    and `propose` raise. Nothing is written then.
+    """
+    if proposal.skill_id is not None:
+        raise NothingToDo(f"“{proposal.name}” is there already: merge the skill itself.")
+    if (proposal.organization_id, proposal.end_user_id) != (into.organization_id, into.end_user_id):
+        raise NothingToDo(f"“{proposal.name}” and “{into.name}” belong to different end users.")
+    into = Skill.objects.with_owner_of(proposal).select_for_update(no_key=True).get(pk=into.pk)
+    if into.status == SkillStatus.ARCHIVED:
+        raise NothingToDo(f"“{into.name}” is out of use.")
+    before = Content.of(into)
+    content = merge(before, Content.of(proposal))
+    if content == before:
+        raise NothingToDo(f"“{into.name}” says all of that already: reject this for it.")
+    went = f"It goes into “{into.name}”."
+    reject(revision=proposal, decided_by=decided_by, reason=f"{went} {reason}".strip())
+    return propose(
+        owner=Owner(organization=into.organization, end_user=into.end_user),
+        content=content,
+        skill=into,
+        action=RevisionAction.EDIT,
+        author_kind=AuthorKind.HUMAN,
+        author=decided_by,
+        experiences=proposal.experiences.all(),
+        rationale=reason or f"What the proposal “{proposal.name}” says goes into it.",
+        run=proposal.run,
     )
 
 

@@ -28,6 +28,12 @@ def others_of(*, skill: Skill) -> OwnedQuerySet:
     return others.exclude(status=SkillStatus.ARCHIVED).order_by("name")
 
 
+def others_of_owner(revision: SkillRevision) -> OwnedQuerySet:
+    """Return the skills of a revision's owner, but its own, that are not archived, by name."""
+    skills = Skill.objects.with_owner_of(revision).exclude(pk=revision.skill_id or "")
+    return skills.exclude(status=SkillStatus.ARCHIVED).order_by("name")
+
+
 def merged_skills(*, owner: Owner) -> dict[str, str]:
     """Return the ids of the owner's skills that went into another one, each with the id of that one today."""
     merges = SkillRevision.objects.for_owner(owner).filter(
