@@ -88,8 +88,13 @@ class WritingAdmin(ManagedAdmin):
         row: Any,
         base: SkillRevision,
         save: Callable[[SkillRevision, EditForm], SkillRevision],
+        *,
+        published: Callable[[SkillRevision], HttpResponse | None] = lambda revision: None,
     ) -> HttpResponse:
-        """Show the form on GET; on POST save it, or show what was wrong, or what somebody else wrote."""
+        """Show the form on GET; on POST save it, or show what was wrong, or what somebody else wrote.
+
+        `published` says what was published and where to go on, None where that is the skill's page.
+        """
         named = _named(row, request.POST.get("seen", ""))
         began = named or base
         outcome = outcome_of_edit(row=row, may_decide=may_decide(request, row))
@@ -105,7 +110,7 @@ class WritingAdmin(ManagedAdmin):
                 raise
             except ReviewError as error:
                 raise as_validation_error(error) from error
-            return _led_on(request, revision)
+            return published(revision) or _led_on(request, revision)
 
         def show(form: EditForm, status: int, **extra: Any) -> HttpResponse:
             return self.form_page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -10,6 +11,7 @@ from django.http import HttpRequest
 from mirix.admin_base import organization_ids, roles
 from mirix.tenants.models import Organization, Role
 from mirix.tenants.selectors import deciding_in, deciding_roles
+from mirix.text import clean_text
 from skills.models import RevisionState, Skill, SkillRevision
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
 
@@ -56,9 +58,19 @@ def waiting_count(request: HttpRequest, at_most: int) -> int:
     return kept
 
 
+FILTERS = "_changelist_filters"
+"""The parameter in which Django's pages carry what their list was filtered by."""
+
+
+def carried(request: HttpRequest) -> str:
+    """Return the end of an address that keeps the filters which the request's own carries; "" without any."""
+    filters = clean_text(request.GET.get(FILTERS, ""))
+    return f"?{urlencode({FILTERS: filters})}" if filters else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a proposal stands in the queue; `number` is None when it does not wait any more."""
+    """Where a proposal stands in the queue; `number` is None when it is not, or not any more, in it."""
 
     number: int | None
     total: int
@@ -66,14 +78,16 @@ class Place:
     next: str | None
 
 
-def place_of(request: HttpRequest, revision: SkillRevision) -> Place:
+def place_of(request: HttpRequest, revision: SkillRevision, queue: QuerySet | None = None) -> Place:
     """Return the place of a proposal in the user's queue, and the ids of its neighbours.
+
+    `queue` is what there is of it, in order, where the user narrowed it down.
 
     After the last comes the first; a revision that was decided points at the head of the queue.
     """
-    ids = list(
-        with_priority(waiting(request)).order_by(*QUEUE_ORDER).values_list("pk", flat=True)[:MAX_QUEUE]
-    )
+    if queue is None:
+        queue = with_priority(waiting(request)).order_by(*QUEUE_ORDER)
+    ids = list(queue.values_list("pk", flat=True)[:MAX_QUEUE])
     if revision.pk not in ids:
         return Place(number=None, total=len(ids), previous=None, next=ids[0] if ids else None)
     here = ids.index(revision.pk)

@@ -1,38 +1,33 @@
-"""The queue of proposals, and the screen on which one is decided.
-
-Approve and reject are views of their own that take POST alone; opening a page never changes anything.
-"""
+"""The queue of proposals, and the screen on which one is decided; opening a page never changes anything."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
-from mirix.admin_base import OrganizationFilter, display, two_lines
+from mirix.admin_base import ChangeList, NotOfferedError, OrganizationFilter, display, two_lines
 from mirix.templatetags.mirix_admin import ago
 from mirix.tenants.selectors import effective
-from skills.admin.bulk import DecidingAdmin, approving, rejecting
+from mirix.text import clean_text
+from skills.admin.bulk import approving, rejecting
 from skills.admin.changes import remember_view
 from skills.admin.columns import per_cent, plus_minus
-from skills.admin.editing import WritingAdmin, may_edit, save_proposal, user_of
-from skills.admin.queue import deciders_of, may_decide, place_of
+from skills.admin.deciding import DecisionAdmin, page_of, say_approved, state_tag
+from skills.admin.editing import may_edit, save_proposal, user_of
+from skills.admin.queue import FILTERS, Place, carried, deciders_of, may_decide, place_of
 from skills.admin.queue_filters import AgeFilter, RiskFilter, RunFilter, StateFilter, SupportFilter
+from skills.admin.reasons import REASONS
 from skills.admin.review import review_context
 from skills.content import Content
 from skills.models import RevisionState, SkillRevision
 from skills.review.diffs import changed_words, field_diffs
-from skills.review.errors import ReasonRequired, ReviewError
 from skills.review.forecast import approval_of, with_what_decides
 from skills.review.policy import wants_other_eyes
-from skills.review.publishing import approve, reject
 from skills.review.risks import RISK_LABELS
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
 
@@ -47,7 +42,7 @@ ACTION_COLOURS = {
 
 
 @admin.register(SkillRevision)
-class RevisionAdmin(DecidingAdmin, WritingAdmin):
+class RevisionAdmin(DecisionAdmin):
     """Proposals first; every other revision by the filter."""
 
     list_title = "Proposals"
@@ -165,8 +160,7 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
         return [
             path("approve/", wrap(self.approve_many_view), name="skills_skillrevision_approve_many"),
             path("reject/", wrap(self.reject_many_view), name="skills_skillrevision_reject_many"),
-            path("<path:object_id>/approve/", wrap(self.approve_view), name="skills_skillrevision_approve"),
-            path("<path:object_id>/reject/", wrap(self.reject_view), name="skills_skillrevision_reject"),
+            *self.decision_urls(),
             path("<path:object_id>/edit/", wrap(self.edit_view), name="skills_skillrevision_edit"),
             *super().get_urls(),
         ]
@@ -174,8 +168,15 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
     def page_context(self, request: HttpRequest, obj: SkillRevision) -> dict[str, Any]:
         """Return what changes, why, what to watch, and whether the user decides."""
         decides = may_decide(request, obj)
+        may_merge = decides and obj.state == RevisionState.PROPOSED and not obj.merged_from_id
+        merge = "admin:skills_skillrevision_merge" if obj.skill_id is None else "admin:skills_skill_merge"
+        merge_address = reverse(merge, args=[obj.skill_id or obj.pk]) if may_merge else ""
         return review_context(request, obj, text_before(obj)) | {
-            "place": place_of(request, obj),
+            "merge_address": merge_address,
+            "place": self.place(request, obj),
+            "carried": carried(request),
+            "reasons": REASONS,
+            "state_tag": state_tag(obj),
             "may_decide": decides,
             "is_own": decides and obj.author_id == user_of(request).pk and wants_other_eyes(obj),
             "deciders": "" if decides else deciders_of(obj.organization),
@@ -196,27 +197,16 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
         revision = self.editable(request, object_id)
         if request.method in ("GET", "HEAD") and revision.state != RevisionState.PROPOSED:
             messages.warning(request, f"{revision.name} is decided already, see below.")
-            return HttpResponseRedirect(reverse("admin:skills_skillrevision_change", args=[revision.pk]))
-        return self.edit_page(request, revision, revision, save_proposal(request, revision))
+            return HttpResponseRedirect(page_of(request, revision.pk))
+        following = self.place(request, revision).next
 
-    def approve_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Publish the proposal, then show the next one."""
+        def go_on(written: SkillRevision) -> HttpResponse | None:
+            if written.state != RevisionState.PUBLISHED or written.skill is None:
+                return None
+            say_approved(request, written.skill)
+            return self.go_on(request, following)
 
-        def publish(revision: SkillRevision) -> str:
-            skill = approve(revision=revision, decided_by=request.user)  # type: ignore[arg-type]
-            url = reverse("admin:skills_skill_change", args=[skill.pk])
-            return format_html('Published <a href="{}">{}</a> {}.', url, skill.name, skill.version)
-
-        return self._decide(request, object_id, publish, log="Approved")
-
-    def reject_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Turn the proposal down with a reason, then show the next one."""
-
-        def turn_down(revision: SkillRevision) -> str:
-            reject(revision=revision, decided_by=request.user, reason=request.POST.get("reason", ""))  # type: ignore[arg-type]
-            return format_html("Rejected {}.", revision.name)
-
-        return self._decide(request, object_id, turn_down, log="Rejected")
+        return self.edit_page(request, revision, revision, save_proposal(request, revision), published=go_on)
 
     @admin.action(description="Approve selected proposals")
     def approve_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
@@ -236,33 +226,47 @@ class RevisionAdmin(DecidingAdmin, WritingAdmin):
         """Ask why the proposals that the address names are turned down, and do it with each."""
         return self.serve_bulk(request, rejecting(self, request))
 
-    def _decide(
-        self, request: HttpRequest, object_id: str, decide: Callable[[SkillRevision], str], *, log: str
-    ) -> HttpResponse:
-        """Let a service decide; whatever it refuses is said on the proposal's page, in its own words."""
-        revision = self.visible_object(request, object_id)
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        if not may_decide(request, revision):
-            raise PermissionDenied
-        here = reverse("admin:skills_skillrevision_change", args=[revision.pk])
-        if revision.state != RevisionState.PROPOSED:
-            messages.warning(request, f"Nothing was changed: {revision.name} is decided already, see below.")
-            return HttpResponseRedirect(here)
-        following = place_of(request, revision).next
+    # ---- The queue as it was filtered -------------------------------------------------------------
+
+    def place(self, request: HttpRequest, revision: SkillRevision) -> Place:
+        """Return where the proposal stands in the queue that the address carries the filters of."""
+        return place_of(request, revision, self._narrowed(request))
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Use a list that fetches nothing where only its rows in order are wanted."""
+        return UnfetchedList if isinstance(request, _Asking) else super().get_changelist(request)
+
+    def _narrowed(self, request: HttpRequest) -> QuerySet | None:
+        """Return what waits under the filters that the address carries; None without any, or any sense."""
+        filters = QueryDict(clean_text(request.GET.get(FILTERS, "")), mutable=True)
+        for name in NO_FILTERS:
+            filters.pop(name, None)
+        if not filters:
+            return None
         try:
-            with transaction.atomic():
-                message = decide(revision)
-                self.log_change(request, revision, log)
-        except ReasonRequired as error:
-            return self.page(request, revision, {"reason_error": str(error)}, status=400)
-        except ReviewError as error:
-            messages.warning(request, f"Nothing was changed. {error}")
-            return HttpResponseRedirect(here)
-        messages.success(request, message)
-        if following is None:
-            return HttpResponseRedirect(reverse("admin:skills_skillrevision_changelist"))
-        return HttpResponseRedirect(reverse("admin:skills_skillrevision_change", args=[following]))
+            rows: QuerySet = self.get_changelist_instance(_Asking(request, filters)).queryset
+        except NotOfferedError:
+            return None
+        return rows.filter(state=RevisionState.PROPOSED)
+
+
+NO_FILTERS = ("p", "all", "e", "state")
+"""What an address of the list may hold that does not narrow down what waits."""
+
+
+class UnfetchedList(ChangeList):
+    """A list of which only the query is wanted."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Fetch nothing."""
+
+
+class _Asking(HttpRequest):
+    """Somebody's request, as if it were one for the list with these filters."""
+
+    def __init__(self, request: HttpRequest, filters: QueryDict) -> None:
+        self.__dict__.update(request.__dict__)
+        self.GET = filters  # type: ignore[assignment]
 
 
 def _refusal(request: HttpRequest, revision: SkillRevision) -> str:

@@ -67,12 +67,25 @@ approve
 reject
   GET             302     403       405       405       405            405        404
   POST            302     403       302       403       302            302        404
+undo
+  GET             302     403       405       405       405            405        404
+  POST            302     403       302       403       302            302        404
+merge
+  GET             302     403       200       403       200            200        404
+  POST            302     403       400       403       400            400        404
 approve_many
   GET             302     403       200       403       200            200        200
   POST            302     403       200       403       200            200        200
 reject_many
   GET             302     403       200       403       200            200        200
   POST            302     403       200       403       200            200        200
+"""
+
+# What an open page asks for, to tell that somebody else decided.
+WATCHING = """
+state
+  GET             302     403       200       200       200            200        404
+  POST            302     403       405       405       405            405        404
 """
 
 # What administrators alone read.
@@ -342,7 +355,7 @@ MODELS = {
     "skills.searchevent": READ + TRYING,
     "skills.skill": READ + TRAVELLING + EDITING_SKILL + HISTORY + ERASING,
     "skills.skillexperience": READ + RELEASING,
-    "skills.skillrevision": READ + DECISIONS + EDITING,
+    "skills.skillrevision": READ + DECISIONS + WATCHING + EDITING,
     "tenants.auditevent": TRAIL,
     "tenants.notification": TRAIL,
     "tenants.erasurereceipt": TRAIL,

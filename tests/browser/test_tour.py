@@ -141,9 +141,12 @@ def test_an_edit_shows_what_comes_and_goes(owner, screen: OpenScreen):
 def test_a_proposal_is_rejected_with_a_reason_and_the_next_comes(owner, screen: OpenScreen):
     first, second = proposal(owner, "first", 0.9), proposal(owner, "second", 0.5)
     here = screen(make_member(owner.organization, username="rita")).open(page_of(first))
+    here.page.locator("summary", has_text="Reject").click()
     here.page.get_by_role("button", name="Reject").click()  # without a reason the form is not sent
+    here.page.get_by_label("Something else").check()
+    here.page.get_by_role("button", name="Reject").click()  # nor without words for something else
     assert path_of(here.page.url) == page_of(first)
-    here.page.get_by_label("Or say why not").fill("The desk takes no cards.")
+    here.page.get_by_label("In your words").fill("The desk takes no cards.")
     here.page.get_by_role("button", name="Reject").click()
     expect(here.page.get_by_text("Rejected first.")).to_be_visible()
     assert path_of(here.page.url) == page_of(second)
@@ -168,10 +171,18 @@ def test_the_queue_is_worked_off_by_keys(owner, screen: OpenScreen):
         here.page.keyboard.press(key)
         here.page.wait_for_url(f"**{page_of(there)}")
     expect(here.page.locator(".mx-btn--arming")).to_have_count(0)
+    here.page.keyboard.press("a")  # the three are much the same, which is to be watched: it asks first
+    expect(here.page.get_by_role("status")).to_have_text(
+        "There is something to watch. Press a once more to approve."
+    )
+    here.page.wait_for_timeout(450)
     here.page.keyboard.press("a")
     here.page.wait_for_url(f"**{page_of(third)}")
     here.page.keyboard.press("r")
-    expect(here.page.get_by_label("Or say why not")).to_be_focused()
+    expect(here.page.get_by_label("It is wrong, or misleads")).to_be_focused()
+    here.page.keyboard.press("Space")
+    here.page.keyboard.press("Tab")
+    expect(here.page.get_by_label("In your words")).to_be_focused()
     here.page.keyboard.type("just a habit")  # letters typed into the reason are no commands
     assert path_of(here.page.url) == page_of(third)
     here.page.keyboard.press("Tab")
@@ -186,13 +197,16 @@ def test_the_second_of_two_reviewers_is_told(owner, screen: OpenScreen):
     rita, bob = (screen(make_member(owner.organization, username=name)) for name in ("rita", "bob"))
     rita.open(page_of(revision))
     bob.open(page_of(revision))
-    bob.page.get_by_label("Or say why not").fill("Too early.")
+    bob.page.locator("summary", has_text="Reject").click()
+    bob.page.get_by_label("Another skill says it already").check()
     bob.page.get_by_role("button", name="Reject").click()
     expect(bob.page.get_by_text("Rejected contested.")).to_be_visible()
     rita.page.get_by_role("button", name="Approve").click()
     expect(rita.page.get_by_text("Nothing was changed")).to_be_visible()
-    expect(rita.page.get_by_text("Too early.")).to_be_visible()
+    expect(rita.page.get_by_text("Another skill says it already")).to_be_visible()
     assert not Skill.objects.exists()
+    assert [fault.partition(" ")[0] for fault in rita.faults] == ["409", "console:"]
+    rita.faults.clear()
 
 
 def test_what_models_and_callers_wrote_never_runs(owner, screen: OpenScreen):
@@ -343,16 +357,23 @@ def test_a_key_decides_only_what_was_in_sight_for_a_moment(owner, screen: OpenSc
     here.page.clock.run_for(1600)
     expect(arming).to_have_count(0)
     here.page.keyboard.press("a")
+    here.page.keyboard.press("a")  # hit twice: nobody answered what it asks
+    assert path_of(here.page.url) == page_of(first)
+    here.page.clock.run_for(1600)
+    here.page.keyboard.press("a")
     here.page.wait_for_url(f"**{page_of(second)}")
-    expect(arming).to_have_text("Approve and publish 0.1.0 a")
+    expect(arming.first).to_have_text("Undo u")
+    expect(arming.last).to_have_text("Approve and publish 0.1.0 a")
     for _ in range(3):  # each press that comes too early starts the moment over
         here.page.clock.run_for(700)
         here.page.keyboard.press("a")
     here.page.clock.run_for(1400)
-    expect(arming).to_have_count(1)
+    expect(arming).to_have_count(2)
     assert path_of(here.page.url) == page_of(second)
     assert set(SkillRevision.objects.filter(state="proposed")) == {second, third}
     here.page.clock.run_for(200)
+    here.page.keyboard.press("a")
+    here.page.clock.run_for(500)
     here.page.keyboard.press("a")
     here.page.wait_for_url(f"**{page_of(third)}")
     here.page.get_by_role("button", name="Approve and publish").click()  # the mouse need not wait

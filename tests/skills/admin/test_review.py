@@ -201,7 +201,7 @@ def test_a_decision_that_comes_first_meanwhile_is_told_too(owner, reviewer, prop
         reject(revision=proposal, reason="Too early.")
         return approve(**arguments)
 
-    monkeypatch.setattr("skills.admin.revisions.approve", too_late)
+    monkeypatch.setattr("skills.admin.deciding.approve", too_late)
     response = reviewer.post(approve_url(proposal), follow=True)
     assert "Nothing was changed" in response.content.decode()
     assert not Skill.objects.exists()
@@ -362,7 +362,7 @@ def test_a_proposal_that_fits_what_its_skill_says_by_now_shows_what_approving_ma
     shown = reviewer.get(page(proposal)).content.decode()
     assert "what approving it makes of 0.1.2" in shown
     assert "Say <del>thanks</del><ins>goodbye</ins>." in shown
-    assert "twice" not in shown
+    assert "Ask twice" not in shown
 
     said = reviewer.post(approve_url(proposal), follow=True).content.decode()
     assert "Published" in said
