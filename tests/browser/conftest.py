@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -96,6 +97,15 @@ class Screen:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         self.page.evaluate("document.fonts.ready.then(() => true)")
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+
+    def barriers(self) -> list[str]:
+        """What axe finds that keeps somebody from using the page: its serious and critical findings."""
+        found = Axe().run(self.page).response["violations"]
+        return [
+            f"{one['id']}: {', '.join(node['target'][0] for node in one['nodes'])}"
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
 
     def overflow(self) -> int:
         """How many pixels the page is wider than its window."""

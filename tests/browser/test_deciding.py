@@ -91,6 +91,7 @@ def test_by_keys_alone(owner, three, screen: OpenScreen):
     expect(here.page.get_by_role("dialog", name="Keys")).to_be_visible()
     keys.press("j")  # nothing happens behind it
     here.keep("keys")
+    assert here.barriers() == []
     keys.press("Escape")
     expect(here.page.get_by_role("dialog")).to_have_count(0)
     assert path_of(here.page.url) == page_of(three[0])
@@ -128,6 +129,7 @@ def test_what_is_to_be_watched_is_asked_for_twice(owner, screen: OpenScreen):
     expect(here.page.locator(".mx-watching")).to_contain_text("https://collect.io/in")
     expect(here.page.locator(".mx-btn--arming")).to_have_count(0)
     here.keep("watch")
+    assert here.barriers() == []
     here.page.keyboard.press("a")
     expect(here.page.get_by_role("status")).to_contain_text("Press a once more")
     here.page.keyboard.press("Escape")
@@ -188,6 +190,8 @@ def test_both_ways_to_show_an_edit_fit_and_the_choice_is_remembered(width, schem
     diff.locator("summary", has_text="lines unchanged").first.click()
     expect(here.page.get_by_text("Step 2 of the work").first).to_be_attached()
     here.keep(f"side-{width}")
+    expect(here.page.locator(".mx-btn--arming")).to_have_count(0)
+    assert here.barriers() == []
     assert here.overflow() <= 0
     here.open(page_of(edit))
     expect(here.page.locator(".mx-diff--side").first).to_be_attached()
@@ -196,3 +200,17 @@ def test_both_ways_to_show_an_edit_fit_and_the_choice_is_remembered(width, schem
     here.page.locator("summary", has_text="Reject").click()
     expect(here.page.get_by_label("In your words")).to_be_in_viewport()
     assert here.overflow() <= 0
+
+
+def test_all_of_it_works_without_a_script(owner, three, screen: OpenScreen):
+    here = screen(make_member(owner.organization), java_script_enabled=False).open(page_of(three[0]))
+    here.page.locator("summary", has_text="Reject").click()
+    here.page.get_by_label("It holds for one case alone").check()
+    here.page.get_by_label("In your words").fill("Card 6.")
+    here.page.get_by_role("button", name="Reject").click()
+    here.page.wait_for_url(f"**{page_of(three[1])}")
+    here.page.get_by_role("button", name="Approve and publish 0.1.0").click()
+    here.page.get_by_role("button", name="Undo").click()
+    assert path_of(here.page.url) == page_of(three[1])
+    assert Skill.objects.get().status == "archived"
+    assert ReviewDecision.objects.get(decision="reject").reason == "It holds for one case alone: Card 6."
