@@ -26,6 +26,7 @@ from skills.admin.review import review_context
 from skills.content import Content
 from skills.models import RevisionState, SkillRevision
 from skills.review.diffs import changed_words, field_diffs
+from skills.review.editing import Outcome, outcome_of_edit
 from skills.review.forecast import approval_of, with_what_decides
 from skills.review.policy import wants_other_eyes
 from skills.review.risks import RISK_LABELS
@@ -181,6 +182,7 @@ class RevisionAdmin(DecisionAdmin):
             "is_own": decides and obj.author_id == user_of(request).pk and wants_other_eyes(obj),
             "deciders": "" if decides else deciders_of(obj.organization),
             "may_edit": may_edit(request, obj),
+            "edit_publishes": outcome_of_edit(row=obj, may_decide=decides) == Outcome.PUBLISHED,
             "refusal": _refusal(request, obj) if decides and obj.state == RevisionState.PROPOSED else "",
         }
 

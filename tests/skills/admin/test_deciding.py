@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client as Browser
 from django.urls import reverse
 
+from mirix.tenants.models import OrganizationSettings
 from mirix.tenants.owners import Owner
 from skills.models import ReviewDecision, Skill, SkillRevision
 from skills.review.publishing import approve, reject
@@ -247,3 +248,34 @@ class TestOthersWhoAreFaster:
         assert answer.status_code == 409
         assert "rests on unverified or quarantined experiences alone" in text_of(answer)
         assert not Skill.objects.exists()
+
+
+class TestWhoMay:
+    def test_where_four_eyes_are_wanted_an_edit_is_not_said_to_approve(self, owner, reviewer, proposal):
+        assert 'Edit<span class="mx-decide__long"> and approve</span>' in text_of(
+            reviewer.get(url("change", proposal))
+        )
+        OrganizationSettings.objects.update_or_create(
+            organization=owner.organization, defaults={"four_eyes": True}
+        )
+        assert "and approve</span>" not in text_of(reviewer.get(url("change", proposal)))
+
+    @pytest.mark.parametrize("view", ["undo", "merge"])
+    def test_an_operator_neither_takes_back_nor_merges(self, view, owner, proposal):
+        skill = approve(revision=waiting(owner, "other", 0.1))
+        operator = as_user(make_member(owner.organization, "operator"))
+        target = skill.current_revision if view == "undo" else proposal
+        assert operator.post(url(view, target), {"target": skill.pk}).status_code == 403
+        skill.refresh_from_db()
+        assert (skill.status, skill.version) == ("active", "0.1.0")
+        assert SkillRevision.objects.get(pk=proposal.pk).state == "proposed"
+        assert url("merge", proposal) not in text_of(operator.get(url("change", proposal)))
+
+    @pytest.mark.parametrize("view", ["undo", "merge", "state"])
+    def test_a_stranger_finds_nothing(self, view, stranger, owner, proposal):
+        skill = approve(revision=proposal)
+        browser = as_user(make_member(stranger.organization, "administrator"))
+        assert browser.get(url(view, proposal)).status_code == 404
+        assert browser.post(url(view, proposal), {"target": skill.pk}).status_code == 404
+        skill.refresh_from_db()
+        assert skill.status == "active"
