@@ -19,6 +19,7 @@ from skills.review.diffs import field_diffs, readable_fields
 from skills.review.disguise import plain
 from skills.review.passages import passage_of
 from skills.review.risks import RISK_ADVICE, RISK_LABELS
+from skills.review.support import sessions_behind
 from skills.review.versions import FIRST_VERSION
 from skills.selectors.proposals import evidence_of
 
@@ -48,7 +49,7 @@ def review_context(request: HttpRequest, revision: SkillRevision, before: Conten
         "next_version": next_patch(revision.skill.version) if revision.skill else FIRST_VERSION,
         "watch": list(_watch(revision, before, after, support)),
         "evidence": view_evidence(support),
-        "sessions": len({experience.session_id for experience in support}),
+        "sessions": sessions_behind(support),
         "lost_evidence": not support and revision.author_kind in LEARNED,
         "alike": [_beside(one, after) for one in alike(revision=revision, content=after)] if waits else [],
         "decisions": revision.decisions.order_by("created_at", "id"),

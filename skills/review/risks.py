@@ -47,6 +47,7 @@ RISK_ADVICE: dict[str, str] = {
     "sends_data_away": "Read where to, and what. If nobody you trust asked for it, reject this.",
     "unsupported_steps": "They are marked in the text. The author may have filled them in: try them, or edit "
     "them out.",
+    "rewritten": "Read all of it: side by side, what went is beside what came.",
     "single_failure": "Once may have been chance, or has been repaired since. Is it a rule, or a bad day?",
 }
 """What to check, by flag."""
