@@ -22,6 +22,7 @@ from conversations.models import History, IntakeRecord, IntakeState, Session, Se
 from conversations.sealing import close_session, seal_sessions
 from conversations.selectors import find_session, overdue_intake
 from conversations.storage import body_of, fail, is_transient, store_turns
+from mirix.collisions import through_collisions
 from mirix.queue import defer
 from mirix.redaction import redact_json
 from mirix.tenants.models import Client
@@ -227,12 +228,16 @@ def store_queued(*, intake_id: str) -> IntakeRecord | None:
 
     Raises only when the database is at fault: the request then still waits, and `store_overdue` comes back.
     """
-    record = (
-        IntakeRecord.objects.filter(pk=intake_id, state=IntakeState.QUEUED)
-        .select_related("organization", "end_user")
-        .first()
-    )
-    return _store_again(record) if record else None
+    waiting = IntakeRecord.objects.filter(pk=intake_id, state=IntakeState.QUEUED)
+
+    def store() -> IntakeRecord | None:
+        record = waiting.select_related("organization", "end_user").first()
+        try:
+            return _store_again(record) if record else None
+        except IntakeRecord.DoesNotExist:  # erased by whoever held the session
+            return None
+
+    return through_collisions(store)
 
 
 def store_overdue(*, should_stop: Callable[[], bool] = lambda: False) -> int:

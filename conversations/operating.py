@@ -17,6 +17,7 @@ from conversations.intake import QUEUE, replay
 from conversations.models import IntakeRecord, IntakeState, Session, SessionState
 from conversations.sealing import close_session, tell
 from conversations.selectors import left_behind, unsuccessful
+from mirix.collisions import through_collisions
 from mirix.queue import defer
 from mirix.tenants import audit
 from mirix.tenants.audit import Act, Actor
@@ -102,15 +103,27 @@ def _replay_each(records: QuerySet[IntakeRecord], ids: Sequence[str], actor: Act
     turns = 0
     for pk in ids:
         # One after the other: a body may be large, and another request may have stored this one meanwhile.
-        kept = records.filter(pk=pk, body__isnull=False).defer(None)
-        record = kept.select_related("organization", "end_user").first()
-        if record is None:
+        replayed = through_collisions(lambda pk=pk: _replay_one(records, pk, actor))  # type: ignore[misc]
+        if replayed is None:
             continue
-        before = stored_of(record)
-        record = replay_request(record=record, actor=actor)
+        record, new = replayed
         states[record.state] += 1
-        turns += stored_of(record) - before
+        turns += new
     return Replayed(states=states, turns=turns)
+
+
+def _replay_one(records: QuerySet[IntakeRecord], pk: str, actor: Actor) -> tuple[IntakeRecord, int] | None:
+    """Return the request with the number of its new turns; None where it is stored by now, or erased."""
+    kept = records.filter(pk=pk, body__isnull=False).defer(None)
+    record = kept.select_related("organization", "end_user").first()
+    if record is None:
+        return None
+    before = stored_of(record)
+    try:
+        record = replay_request(record=record, actor=actor)
+    except IntakeRecord.DoesNotExist:  # by whoever held the session
+        return None
+    return record, stored_of(record) - before
 
 
 @transaction.atomic

@@ -8,6 +8,7 @@ from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
 from conversations import intake, operating, retention, sealing
+from mirix.collisions import through_collisions
 from mirix.tenants.audit import Actor
 
 logger = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ def store_overdue(context: JobContext, timestamp: int) -> None:
 @app.task(name="conversations.seal_sessions", queue=intake.QUEUE, queueing_lock="conversations.seal_sessions")
 def seal_sessions(timestamp: int) -> None:
     """Seal sessions that have been idle for long enough."""
-    if sealed := sealing.seal_sessions():
+    if sealed := through_collisions(sealing.seal_sessions):
         logger.info("%d sessions were sealed", sealed)
 
 

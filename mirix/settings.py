@@ -71,6 +71,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
+    "mirix.admin_collisions.CollisionMiddleware",
 ]
 ROOT_URLCONF = "mirix.urls"
 WSGI_APPLICATION = "mirix.wsgi.application"

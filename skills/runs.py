@@ -23,6 +23,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
+from mirix.collisions import through_collisions
 from mirix.outages import through_outage
 from mirix.tenants.owners import Owner
 from skills.heartbeat import Heartbeat
@@ -82,11 +83,14 @@ class RunClaim:
         return self._mine().update(heartbeat_at=Now()) == 1
 
     def lasting(self, step: Callable[[], T]) -> T:
-        """Return what `step` returns; it is done again where the database is restarted on the way.
+        """Return what `step` returns; it is done again where something came between.
 
-        Outside of transactions. That takes as long as it may without the run being taken over.
+        A restart of the database, or another transaction, such as an erasure.
+
+        Outside of transactions. It takes as long as it may without the run being taken over.
         """
-        return through_outage(step, patience=stalled_after().total_seconds())
+        patience = stalled_after().total_seconds()
+        return through_outage(lambda: through_collisions(step), patience=patience)
 
     def beating(self) -> AbstractContextManager[Heartbeat]:
         """Beat while the block runs, so that a slow step does not look dead."""

@@ -10,13 +10,14 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from conversations.selectors import distillable
+from mirix.collisions import points_at_nothing
 from mirix.prepared import prepared_cursor
 from mirix.queue import defer
 from mirix.tenants import scope
@@ -66,7 +67,7 @@ def trigger_if_due(*, owner: Owner) -> AutoDreamRun | None:
     # Asked first and alone: while a run is open, each session that is sealed would count all that wait.
     if _has_open_run(owner) or not _due_end_users(owner).exists():
         return None
-    return request_run(owner=owner, trigger=RunTrigger.AUTOMATIC, parameters=automatic_parameters())
+    return request_automatic(owner=owner)
 
 
 def _has_open_run(owner: Owner) -> bool:
@@ -79,10 +80,18 @@ def _has_open_run(owner: Owner) -> bool:
 def trigger_all_due() -> int:
     """Do the same for every owner; the safety net beside the trigger at sealing. Returns how many."""
     end_users = list(_due_end_users().select_related("organization"))
-    for end_user in end_users:
-        owner = Owner(organization=end_user.organization, end_user=end_user)
-        request_run(owner=owner, trigger=RunTrigger.AUTOMATIC, parameters=automatic_parameters())
-    return len(end_users)
+    owners = [Owner(organization=end_user.organization, end_user=end_user) for end_user in end_users]
+    return sum(request_automatic(owner=owner) is not None for owner in owners)
+
+
+def request_automatic(*, owner: Owner) -> AutoDreamRun | None:
+    """Queue an automatic run; None for an end user who was erased since they were found."""
+    try:
+        return request_run(owner=owner, trigger=RunTrigger.AUTOMATIC, parameters=automatic_parameters())
+    except IntegrityError as error:
+        if not points_at_nothing(error):
+            raise
+        return None
 
 
 def automatic_parameters() -> dict[str, Any]:

@@ -15,8 +15,8 @@ from django.db.models.functions import Now
 from mirix.tenants.models import EndUser
 from mirix.tenants.owners import Owner
 from skills.evolution.llm import LlmProposer, get_proposer
-from skills.models import AutoDreamRun, ExperienceStatus, RunTrigger, SkillExperience
-from skills.triggers import OPEN, automatic_parameters, request_run
+from skills.models import AutoDreamRun, ExperienceStatus, SkillExperience
+from skills.triggers import OPEN, request_automatic
 
 REST = timedelta(days=1)
 """How long an owner's last run must be over; the day's tokens are others by then."""
@@ -39,7 +39,6 @@ def trigger_unasked() -> int:
         ~Exists(own.filter(finished_at__gt=Now() - REST)),
         pk__in=waiting.values("end_user"),
     )
-    for end_user in (found := list(end_users.order_by("pk"))):
-        owner = Owner(organization=end_user.organization, end_user=end_user)
-        request_run(owner=owner, trigger=RunTrigger.AUTOMATIC, parameters=automatic_parameters())
-    return len(found)
+    found = list(end_users.order_by("pk"))
+    owners = [Owner(organization=end_user.organization, end_user=end_user) for end_user in found]
+    return sum(request_automatic(owner=owner) is not None for owner in owners)

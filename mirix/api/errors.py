@@ -23,6 +23,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 
 from mirix.api.parsers import TooLarge
+from mirix.collisions import points_at_nothing
 from mirix.faults import words_of
 from mirix.logs import route_of
 
@@ -31,7 +32,6 @@ NOT_FOUND = {"detail": "Not found."}
 BAD_REQUEST = {"detail": "Bad request."}
 INTERNAL = {"detail": "Internal error; it has been logged."}
 ERASED = "What this request is about was erased while it was on its way; nothing of it was stored."
-FOREIGN_KEY_VIOLATION = "23503"
 PAGES = "/admin/"
 COMPACT = {"separators": (",", ":")}  # as DRF writes, so that no byte tells who answered
 
@@ -99,7 +99,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 def _of_database(error: Exception) -> Exception:
     """Translate what the database says of the world; the rest are faults of ours, and stay what they are."""
-    if getattr(error.__cause__, "sqlstate", None) == FOREIGN_KEY_VIOLATION:
+    if points_at_nothing(error):
         return Conflict(ERASED)
     if isinstance(error, OperationalError | InterfaceError):
         logger.warning("database unavailable: %s", words_of(error))

@@ -14,19 +14,19 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import Model, QuerySet
 
 from mirix import queue
+from mirix.collisions import through_collisions
 from mirix.tenants.audit import Act, Actor, record
 from mirix.tenants.models import Client, EndUser, ErasedKind, ErasureReceipt, Organization
 from mirix.text import clean_text
@@ -34,11 +34,6 @@ from mirix.text import clean_text
 FINISH = "tenants.finish_erasure"
 QUEUE = "care"
 BATCH = 5_000
-TRIES = 5
-DEADLOCK = "40P01"
-
-T = TypeVar("T")
-logger = logging.getLogger(__name__)
 
 
 def _batches(pks: Sequence[Any]) -> Iterator[Sequence[Any]]:
@@ -278,23 +273,7 @@ def _erase(
             transaction.on_commit(lambda: finish(tables=[]))
             return receipt
 
-    return _persistently(attempt)
-
-
-def _persistently(attempt: Callable[[], T]) -> T:
-    for _ in range(TRIES - 1):
-        try:
-            return attempt()
-        except (IntegrityError, OperationalError) as error:
-            if isinstance(error, OperationalError) and _state_of(error) != DEADLOCK:
-                raise
-            # By its kind alone: its words may quote what is to go.
-            logger.warning("an erasure came across a writer (%s) and is tried again", type(error).__name__)
-    return attempt()
-
-
-def _state_of(error: Exception) -> str | None:
-    return getattr(error.__cause__, "sqlstate", None)
+    return through_collisions(attempt)
 
 
 def finish(*, tables: Sequence[str]) -> bool:
