@@ -11,7 +11,7 @@ FROM python:3.12-slim-bookworm
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends postgresql-common \
     && /usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y \
-    && apt-get install --yes --no-install-recommends postgresql-client-17 \
+    && apt-get install --yes --no-install-recommends postgresql-client-18 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=packages /venv /venv
 WORKDIR /srv/mirix

@@ -29,6 +29,7 @@ from mirix import queue
 from mirix.collisions import through_collisions
 from mirix.tenants.audit import Act, Actor, record
 from mirix.tenants.models import Client, EndUser, ErasedKind, ErasureReceipt, Organization
+from mirix.tenants.statistics import renew_statistics
 from mirix.text import clean_text
 
 FINISH = "tenants.finish_erasure"
@@ -56,6 +57,7 @@ class Erasing:
         self.counts: Counter[str] = Counter()
         self.digests: dict[str, str] = {}
         self.models: set[type[Model]] = set()
+        """Of which something went, whole rows or words in them."""
 
     def delete(self, rows: Any) -> list[Any]:
         """Delete rows of one model, and what the admin's log says of them; return their keys.
@@ -72,6 +74,10 @@ class Erasing:
             mine.filter(pk__in=some)._raw_delete(mine.db)
         self._forget_log(model, pks)
         return pks
+
+    def changed(self, *models: type[Model]) -> None:
+        """Remember that words went out of rows that stay."""
+        self.models.update(models)
 
     def count(self, label: str, pks: Collection[Any]) -> None:
         """Account for rows that went; they are digested in the order of their keys."""
@@ -95,6 +101,7 @@ class Erasing:
             gone, _ = LogEntry.objects.filter(content_type=kind, object_id__in=some).delete()
             if gone:
                 self.counts["admin.logentry"] += gone
+                self.changed(LogEntry)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,42 +289,7 @@ def finish(*, tables: Sequence[str]) -> bool:
     `tables` are looked through anew by the database, whose statistics quote common values of their columns.
     """
     results = [eraser.afterwards() for eraser in erasers()]
-    _renew_statistics(tables)
-    return all(results)
-
-
-def _renew_statistics(tables: Sequence[str]) -> None:
-    if connection.in_atomic_block:
-        return
-    known = connection.introspection.table_names()
-    with connection.cursor() as cursor:
-        for table in tables:
-            if table in known:
-                cursor.execute(f"VACUUM (ANALYZE) {connection.ops.quote_name(table)}")
-                _forget_statistics_of_empty(cursor, table)
-
-
-def _forget_statistics_of_empty(cursor: Any, table: str) -> None:
-    """Drop the statistics of a table that has no row left: the database would keep the last ones."""
-    cursor.execute(
-        """
-        SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited) FROM pg_stats
-        WHERE schemaname = current_schema() AND tablename = %s
-        """
-        if _can_forget(cursor) and _is_empty(cursor, table)
-        else "SELECT %s",
-        [table],
-    )
-
-
-def _can_forget(cursor: Any) -> bool:
-    cursor.execute("SELECT to_regproc('pg_clear_attribute_stats') IS NOT NULL")
-    return bool(cursor.fetchone()[0])
-
-
-def _is_empty(cursor: Any, table: str) -> bool:
-    cursor.execute(f"SELECT NOT EXISTS (SELECT FROM {connection.ops.quote_name(table)})")  # noqa: S608
-    return bool(cursor.fetchone()[0])
+    return renew_statistics(tables) and all(results)
 
 
 def subject_hash(*, organization: Organization, kind: ErasedKind, name: str) -> str:

@@ -149,6 +149,7 @@ class _Learned:
 
     def clear(self) -> None:
         """Go through the skills and the proposals for new ones."""
+        self.erasing.changed(Skill, SkillRevision, ReviewDecision)
         groups: dict[str, list[SkillRevision]] = defaultdict(list)
         for row in self.revisions.values():
             groups[row.skill_id or row.pk].append(row)

@@ -29,6 +29,7 @@ def end_runs(end_users: Collection[str], erasing: Erasing) -> None:
 def drop_answers(end_users: Collection[str], erasing: Erasing) -> None:
     """Drop what models answered for these end users, and what runs noted of it; their figures stay."""
     organization, of_owners = erasing.organization, {"end_user__in": end_users}
+    erasing.changed(DistillationAttempt, AutoDreamRun)
     erasing.delete(ProposerCall.objects.for_organization(organization).filter(**of_owners))
     attempts = DistillationAttempt.objects.for_organization(organization).filter(**of_owners)
     attempts.filter(pruned_at=None).update(pruned_at=Now())

@@ -25,6 +25,12 @@ def test_the_compose_file_has_the_services_and_keeps_the_database_alone():
         assert SERVICES[name]["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
 
 
+def test_the_client_programs_are_as_new_as_the_database():
+    (server,) = re.findall(r"^pgvector/pgvector:pg(\d+)$", SERVICES["db"]["image"])
+    assert re.findall(r"postgresql-client-(\d+)", DOCKERFILE) == [server]
+    assert SERVICES["db"]["volumes"] == ["postgres:/var/lib/postgresql"]
+
+
 def test_every_setting_of_the_example_is_one_and_every_secret_is_to_be_filled_in():
     readme = (ROOT / "README.md").read_text().partition("## Settings")[2]
     named = [*settings_of(EXAMPLE), *re.findall(r"^# ([A-Z_]+)=$", EXAMPLE.read_text(), re.MULTILINE)]

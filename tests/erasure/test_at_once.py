@@ -192,19 +192,6 @@ def test_while_requests_come_in_each_is_stored_or_refused_as_a_whole(what):
 
 
 class TestOutsideOfTheRows:
-    def test_statistics_of_the_database_quote_nobody(self):
-        owner = make_owner(user_id=SECRET)
-        for _ in range(50):
-            make_session(owner, [{"role": "user", "content": SECRET}], filter_tags={"who": SECRET})
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")
-        assert "pg_stats" in found(SECRET)
-
-        erase(owner)
-        finish_as_the_worker_does()
-
-        assert found(SECRET) == {}
-
     def test_nothing_is_left_in_redis(self, settings, monkeypatch):
         owner = make_owner()
         index_skill(make_skill(owner, make_content(name=f"greet-{SECRET}")))
