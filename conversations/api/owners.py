@@ -28,7 +28,9 @@ def owner_to_write(request: Request, body_user_id: str | None = None) -> Owner:
     """Return the owner a request names; the end user is made on first use."""
     principal = principal_of(request)
     user_id = principal.named_user(_user_id(request, body_user_id))
-    end_user = get_or_create_end_user(organization=principal.organization, user_id=user_id)
+    end_user = get_or_create_end_user(
+        organization=principal.organization, user_id=user_id, made_by=principal.client
+    )
     return Owner(organization=principal.organization, end_user=end_user)
 
 

@@ -58,7 +58,10 @@ class EndUserView(APIView):
             known.end_user
             if known
             else get_or_create_end_user(
-                organization=principal.organization, user_id=user_id, name=body.validated_data["name"]
+                organization=principal.organization,
+                user_id=user_id,
+                name=body.validated_data["name"],
+                made_by=principal.client,
             )
         )
         return Response(EndUserSerializer(end_user).data, status=200 if known else 201)

@@ -173,7 +173,8 @@ def erase_client(*, client: Client, actor: Actor, dry_run: bool = False) -> Eras
     """Erase all that came through a client, and what was learned of it; the client and its keys stay.
 
     What was learned of others' words as well is brought back to what these say. An end user of whom nothing
-    is left goes too. Raises `NothingThere` where the client is gone.
+    is left goes too, and loses the name that the client gave them where something is. Raises `NothingThere`
+    where the client is gone.
     """
 
     def act(erasing: Erasing) -> None:
@@ -190,6 +191,7 @@ def erase_client(*, client: Client, actor: Actor, dry_run: bool = False) -> Eras
             if any(eraser.is_left(end_user) for eraser in erasers()):
                 for eraser in erasers():
                     eraser.settle(end_user)
+                _forget_name(end_user, client, erasing)
             else:
                 _erase_end_user(end_user, erasing)
 
@@ -204,9 +206,17 @@ def erase_client(*, client: Client, actor: Actor, dry_run: bool = False) -> Eras
     )
 
 
+def _forget_name(end_user: EndUser, client: Client, erasing: Erasing) -> None:
+    rows = EndUser.objects.with_organization_of(end_user).filter(pk=end_user.pk, made_by=client)
+    if rows.update(name="", made_by=None):
+        erasing.changed(EndUser)
+
+
 def _lock_end_users_of(client: Client, locked: set[str]) -> set[str]:
     """Lock what is kept of a client's end users, but for those that are locked already; return all ids."""
     found = {pk for eraser in erasers() for pk in eraser.end_users_of_client(client)} | locked
+    made = EndUser.objects.with_organization_of(client).filter(made_by=client)
+    found.update(made.values_list("pk", flat=True))
     if more := sorted(found - locked):
         for eraser in erasers():
             eraser.lock_client(client, more)

@@ -134,14 +134,18 @@ def client_of(*, principal: Principal) -> Client:
 
 
 @transaction.atomic
-def get_or_create_end_user(*, organization: Organization, user_id: str, name: str = "") -> EndUser:
-    """Return the end user whose own id is `user_id`; made on first use.
+def get_or_create_end_user(
+    *, organization: Organization, user_id: str, name: str = "", made_by: Client | None = None
+) -> EndUser:
+    """Return the end user whose own id is `user_id`; made on first use, `made_by` a client or somebody else.
 
     Raises `ValidationError` with the field's name for a blank or over-long id.
     """
     user_id = _checked("user_id", user_id, MAX_USER_ID)
     end_user, _ = EndUser.objects.for_organization(organization).get_or_create(
-        organization=organization, user_id=user_id, defaults={"name": clean_text(name)[:256]}
+        organization=organization,
+        user_id=user_id,
+        defaults={"name": clean_text(name)[:256], "made_by": made_by},
     )
     return end_user
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rest_framework.test import APIClient
 
 from conversations.models import ConversationMessage, IntakeRecord, Session
 from mirix.tenants import erasure
@@ -132,6 +133,39 @@ def test_no_column_holds_a_word_of_what_it_sent():
     erase(client)
 
     assert found(word) == {}
+
+
+class TestEndUsersThatItMade:
+    def test_those_whom_it_only_named_go(self, owner, going):
+        api = APIClient(headers={"X-API-Key": make_key(going)})
+        api.post("/users/create_or_get", {"user_id": f"{SECRET}@example.org", "name": SECRET}, format="json")
+        assert EndUser.objects.get(user_id=f"{SECRET}@example.org").made_by == going
+
+        receipt = erase(going)
+
+        assert receipt.counts == {"tenants.enduser": 1}
+        assert found(SECRET) == {}
+        assert EndUser.objects.get() == owner.end_user
+
+    def test_those_of_whom_others_sent_something_stay_without_their_name(self, owner, going, staying):
+        EndUser.objects.filter(pk=owner.end_user.pk).update(name=SECRET, made_by=going)
+        said(going, owner, "Mine.")
+        said(staying, owner, "Theirs.")
+
+        erase(going)
+
+        end_user = EndUser.objects.get()
+        assert (end_user.user_id, end_user.name, end_user.made_by) == ("alice", "", None)
+        assert [turn.content for turn in ConversationMessage.objects.all()] == ["Theirs."]
+
+    def test_those_whom_others_made_stay(self, going, staying):
+        api = APIClient(headers={"X-API-Key": make_key(staying)})
+        api.post("/users/create_or_get", {"user_id": "carol", "name": "Carol"}, format="json")
+        api.post("/users/create_or_get", {"user_id": "carol"}, headers={"X-API-Key": make_key(going)})
+
+        erase(going)
+
+        assert EndUser.objects.get(user_id="carol").name == "Carol"
 
 
 def test_what_others_sent_stays(owner, going, staying):

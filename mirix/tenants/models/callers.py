@@ -93,6 +93,10 @@ class EndUser(TenantModel):
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="end_users")
     user_id = models.CharField(max_length=256)
     name = models.CharField(max_length=256, blank=True)
+    made_by = models.ForeignKey(
+        Client, on_delete=models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
+    )
+    """The client that named them first, and with which they go where nobody else sent anything of theirs."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -101,6 +105,7 @@ class EndUser(TenantModel):
                 fields=["organization", "user_id"], name="enduser_organization_user_uniq"
             ),
             owner_key("enduser_organization_key", "organization"),
+            SameOwner(field="made_by", name="enduser_made_by_same_organization"),
         ]
 
     def __str__(self) -> str:

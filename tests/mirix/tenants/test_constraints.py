@@ -11,7 +11,7 @@ from django.db.models import ForeignKey, Model
 
 from conversations.models import ConversationMessage
 from mirix.tenants.constraints import SameOwner
-from mirix.tenants.models import ApiKey, Organization, TenantModel
+from mirix.tenants.models import ApiKey, EndUser, Organization, TenantModel
 from skills.models import (
     ReviewDecision,
     SearchChange,
@@ -100,6 +100,7 @@ def row_of(owner, link: str) -> Model:
     make_key(client)
     key.replaced_by = ApiKey.objects.exclude(pk=key.pk).get(client=client)
     rows: list[Model] = [
+        EndUser(organization=owner.organization, user_id="made", made_by=client),
         key, session, run, attempt, make_proposer_call(run), skill, proposal, turn, turn.intake,
         make_experience(owner, session, attempt=attempt, client=client, status="superseded",
                         superseded_by=make_experience(owner, session)),
