@@ -22,6 +22,8 @@ from mirix.faults import trace_of
 SECRET = re.compile(r"mx_[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 """What looks like one of our keys or tokens."""
 HIDDEN = "*" * 20
+SEGMENT = re.compile(r"[a-z_.-]{0,24}")
+"""The beginning of a path as programs make them."""
 JOB = re.compile(r"(\w[\w.]*\[\d+\])\(.*\)", re.DOTALL)
 """How Procrastinate names a job, its arguments included: ids, and who acts."""
 LINE = "%(asctime)s %(levelname)s %(name)s %(message)s"
@@ -40,9 +42,21 @@ def about(**ids: str) -> Iterator[None]:
 
 
 def route_of(request: Any) -> str:
-    """Return the path of a request; of a route with parameters the route, which names them."""
+    """Return the path of a request; of a route with parameters the route, which names them.
+
+    Of a path that leads nowhere only the beginning: the rest may be anybody's id, with a `/` too many.
+    """
     match = getattr(request, "resolver_match", None)
-    return f"/{match.route}" if match is not None and match.kwargs else str(getattr(request, "path", "?"))
+    if match is None:
+        return _beginning(str(getattr(request, "path", "/")))
+    return f"/{match.route}" if match.kwargs else str(request.path)
+
+
+def _beginning(path: str) -> str:
+    first, _, rest = path.removeprefix("/").partition("/")
+    if not SEGMENT.fullmatch(first):
+        return "/…"
+    return f"/{first}/…" if rest else path
 
 
 class LineFormatter(logging.Formatter):

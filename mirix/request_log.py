@@ -13,7 +13,8 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponse, HttpResponseBase
+from django.utils.log import log_response
 
 from mirix.ids import new_id
 from mirix.logs import about, route_of
@@ -35,6 +36,11 @@ class RequestLogMiddleware:
         began = perf_counter()
         with about(request_id=request_id):
             response = self.get_response(request)
+            if isinstance(response, HttpResponse) and response.status_code >= 400:
+                # Django would do it outside of this block, and leaves alone what is logged already.
+                log_response(
+                    "%s: %s", response.reason_phrase, request.path, response=response, request=request
+                )
             if settings.MIRIX_LOG_REQUESTS and request.resolver_match is not None:
                 _tell(request, response, perf_counter() - began)
         response[HEADER] = request_id

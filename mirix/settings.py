@@ -337,6 +337,8 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"()": FORMATTERS[MIRIX_LOG_FORMAT], "format": LINE}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": _LOG_LEVEL},
-    "loggers": {name: {"level": "WARNING"} for name in ("procrastinate", "httpx2")},
+    # What others say in detail quotes what is sent, the client of models for one.
+    "root": {"handlers": ["stderr"], "level": "INFO" if _LOG_LEVEL == "DEBUG" else _LOG_LEVEL},
+    "loggers": {name: {"level": _LOG_LEVEL} for name in ("mirix", "conversations", "skills")}
+    | {name: {"level": "WARNING"} for name in ("procrastinate", "httpx2")},
 }

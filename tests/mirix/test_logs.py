@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from io import StringIO
@@ -60,8 +63,22 @@ def test_a_credential_in_a_path_or_a_host_is_hidden(lines, credential):
     client.get(f"/nowhere/{credential}")
     client.get("/health", headers={"Host": f"{credential}.example"})
 
-    assert lines()[0] == "WARNING django.request Not Found: /nowhere/********************"
+    assert lines()[0] == "WARNING django.request Not Found: /nowhere/…"
     assert credential not in "\n".join(lines())
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/nowhere", "/nowhere"),
+        ("/users/Mr/Canary/memories", "/users/…"),
+        ("/Mr Canary", "/…"),
+        ("/0041791234567", "/…"),
+    ],
+)
+def test_of_a_path_that_leads_nowhere_the_beginning_is_told(lines, path, told):
+    assert Client().get(path).status_code == 404
+    assert lines() == [f"WARNING django.request Not Found: {told}"]
 
 
 @pytest.mark.django_db
@@ -128,6 +145,36 @@ def test_a_line_for_machines_is_one_object(objects):
     assert second.keys() == {"time", "level", "logger", "message"}
 
 
+def test_the_line_of_what_a_caller_did_wrong_has_the_id_of_the_request(objects, api, settings):
+    settings.MIRIX_LOG_REQUESTS = False
+    answers = [
+        api.get("/nowhere"),
+        api.get("/memory/search", {"query": "x", "limit": "Mr Canary"}),
+        api.get("/v1/sessions/Canary?user_id=Canary"),
+        api.post("/memory/add", "{", content_type="application/json"),
+        Client().get("/v1/sessions"),
+        Client().get("/health", headers={"Host": "elsewhere.example"}),
+    ]
+    assert [answer.status_code for answer in answers] == [404, 400, 404, 400, 401, 400]
+    assert [line["request_id"] for line in objects()] == [answer["X-Request-ID"] for answer in answers]
+    assert "Canary" not in str(objects())
+
+
+def test_in_detail_we_alone_speak():
+    """The client of models tells at DEBUG what it sends."""
+    script = """
+import django, logging
+django.setup()
+names = ("mirix.x", "conversations", "skills.y", "openai._base_client", "httpcore", "django.db.backends")
+print(*(name for name in names if logging.getLogger(name).isEnabledFor(logging.DEBUG)))
+"""
+    environment = os.environ | {"MIRIX_LOG_LEVEL": "DEBUG"}
+    said = subprocess.run(
+        [sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True
+    )
+    assert said.stdout.split() == ["mirix.x", "conversations", "skills.y"]
+
+
 def test_each_request_has_an_id_in_its_answer_and_all_its_lines(objects, api, settings, monkeypatch):
     settings.MIRIX_LOG_REQUESTS = True
     monkeypatch.setattr(users, "find_owner_of", fail_with(RuntimeError("broken")))
@@ -136,7 +183,8 @@ def test_each_request_has_an_id_in_its_answer_and_all_its_lines(objects, api, se
     ids = [answer["X-Request-ID"] for answer in answers]
     assert len(set(ids)) == 2
     for request_id in ids:
-        fault, line = [each for each in objects() if each.get("request_id") == request_id]
+        fault, answer, line = [each for each in objects() if each.get("request_id") == request_id]
+        assert answer["message"] == "Internal Server Error: /users/create_or_get"
         assert (fault["message"], fault["error"]) == (
             "unhandled error in /users/create_or_get",
             "RuntimeError",
