@@ -46,7 +46,7 @@ class Installation:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.password = secrets.token_urlsafe(12)
-        self.metrics_token = secrets.token_urlsafe(12)
+        self.metrics_token = secrets.token_urlsafe(48)
         self.ports = {name: free_port() for name in ("db", "redis", "web")}
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self.settings = settings_of(EXAMPLE)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import secrets
 from datetime import timedelta
 
 import pytest
+from django.core import checks
 from django.core.cache import cache as django_cache
 from django.db import DatabaseError, OperationalError, connection
 from django.test.utils import CaptureQueriesContext
@@ -55,6 +57,26 @@ def test_without_the_setting_there_is_no_such_page(client, api, settings):
         api.get("/metrics"),
     ):
         assert (answer.status_code, answer.json()) == (404, {"detail": "Not found."})
+
+
+@pytest.mark.parametrize(
+    ("token", "warned"),
+    [
+        ("", False),
+        (secrets.token_urlsafe(24), False),
+        (secrets.token_urlsafe(48), False),
+        ("metrics", True),
+        ("prometheus-reads-the-metrics", True),
+        ("x" * 64, True),
+        ("FILL-IN-with-some-of-your-own-0123456789", True),
+    ],
+)
+def test_a_token_that_can_be_guessed_is_found_before_a_deployment(settings, token, warned):
+    settings.MIRIX_METRICS_TOKEN = token
+    found = checks.run_checks(tags=["security"], include_deployment_checks=True)
+    assert ("mirix.W004" in [each.id for each in found]) is warned
+    assert "mirix.W004" not in [each.id for each in checks.run_checks(tags=["security"])]
+    assert not any(token and token in str(each) for each in found)
 
 
 def test_it_is_text_of_the_format_whatever_is_accepted(client, token):
