@@ -72,7 +72,7 @@ class Erasing:
         mine = model._base_manager.all()
         for some in _batches(pks):
             mine.filter(pk__in=some)._raw_delete(mine.db)
-        self._forget_log(model, pks)
+        self.forget_log(model, pks)
         return pks
 
     def changed(self, *models: type[Model]) -> None:
@@ -94,8 +94,8 @@ class Erasing:
         if dropped := queue.drop(task, argument, ids):
             self.counts["procrastinate.procrastinatejob"] += dropped
 
-    def _forget_log(self, model: type[Model], pks: Sequence[Any]) -> None:
-        """Delete what the admin's log says of rows: it repeats what they were called."""
+    def forget_log(self, model: type[Model], pks: Sequence[Any]) -> None:
+        """Delete what the admin's log says of rows: it repeats what they were called at the time."""
         kind = ContentType.objects.get_for_model(model)
         for some in _batches([str(pk) for pk in pks]):
             gone, _ = LogEntry.objects.filter(content_type=kind, object_id__in=some).delete()

@@ -173,6 +173,9 @@ class _Learned:
             if row.pk in self.touched and (not is_known or has_traces(_texts(row), erased=erased, kept=kept))
         ]
         staying = [row for row in rows if row not in going]
+        self.erasing.forget_log(SkillRevision, [row.pk for row in staying])
+        if skill is not None:
+            self.erasing.forget_log(Skill, [skill.pk])
         for row in staying:
             if row.pk in self.touched:
                 self._blank(row, erased, kept)

@@ -34,6 +34,7 @@ from tests.factories import (
     make_session,
     make_skill,
 )
+from tests.processes import Process
 from tests.redis import redis, redis_server
 from tests.skills.test_dream_processes import command, fill
 
@@ -86,6 +87,35 @@ class TestDuringARun:
         with command(owner) as again:
             assert again.end()[0] == 0
         assert list(SkillExperience.objects.values_list("quote", flat=True)) == ["No, theirs."]
+
+
+ERASING = """
+import os, time
+from mirix.tenants import erasure
+from mirix.tenants.audit import Actor
+from mirix.tenants.models import EndUser
+
+def stop(**_):
+    os.write(1, b"about to commit" + os.linesep.encode())
+    time.sleep(600)
+
+erasure.record = stop
+erasure.erase_end_user(end_user=EndUser.objects.get(), actor=Actor(kind="command", name="root"))
+"""
+
+
+@pytest.mark.processes
+def test_one_that_is_killed_has_erased_nothing_and_is_done_again():
+    owner = make_owner()
+    fill(owner, 3)
+    with Process(ERASING) as process:
+        assert process.line() == "about to commit"
+        process.kill()
+
+    assert ConversationMessage.objects.count() == 3
+    assert not ErasureReceipt.objects.exists()
+    assert erase(owner).counts["conversations.conversationmessage"] == 3
+    assert rows_of(owner.end_user.pk) == {}
 
 
 def finish_as_the_worker_does() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
 from rest_framework.test import APIClient
 
 from conversations.models import ConversationMessage, IntakeRecord, Session
@@ -31,6 +33,7 @@ from tests.factories import (
     make_experience,
     make_intake,
     make_key,
+    make_member,
     make_proposal,
     make_proposer_call,
     make_run,
@@ -317,3 +320,25 @@ def test_over_the_api(owner, going, admin_api, stranger_api):
     assert answer.json()["preserved"] == ["client", "api_keys"]
     assert answer.json()["receipt"]["kind"] == "client"
     assert not Session.objects.exists()
+
+
+def test_the_log_of_the_admin_forgets_what_a_skill_that_stays_was_called(owner, going, staying):
+    skill = published(owner, "1. Greet.", lesson(staying, owner, "Greet."))
+    second = make_proposal(owner, make_content(name=f"greet-{SECRET}", instructions=f"2. {SECRET}."), skill)
+    second.experiences.set([lesson(going, owner, f"Greet {SECRET}.")])
+    approve(revision=second)
+    staff = make_member(owner.organization)
+    for row in (skill, second):
+        row.refresh_from_db()
+        LogEntry.objects.create(
+            user=staff,
+            content_type=ContentType.objects.get_for_model(row),
+            object_id=row.pk,
+            object_repr=str(row),
+            action_flag=CHANGE,
+        )
+
+    erase(going)
+
+    assert Skill.objects.get().pk == skill.pk
+    assert found(SECRET) == {}
