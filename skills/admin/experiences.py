@@ -14,6 +14,7 @@ from django.urls import URLPattern, path, reverse
 
 from mirix.admin_base import OrganizationFilter, display, two_lines
 from mirix.admin_bulk import Bulk, BulkAdmin
+from mirix.admin_days import DayFilter
 from mirix.admin_forms import actor_of, ids_with_role
 from mirix.templatetags.mirix_admin import ago
 from mirix.tenants.principal import RELEASE_QUARANTINED, ROLES_WITH
@@ -64,6 +65,7 @@ class ExperienceAdmin(BulkAdmin):
         "status",
         "verified",
         "quarantined",
+        DayFilter,
         OrganizationFilter,
     )
     list_select_related = ("session",)

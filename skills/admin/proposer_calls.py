@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
+from mirix.admin_days import DayFilter
 from skills.admin.replies import reply_of, with_reply
 from skills.admin.runs import MAX_REPLY_CHARS, MAX_ROWS, VERDICT_COLOURS, EntriesOf, duration_of
 from skills.models import ProposerCall, SkillExperience, Verdict
@@ -28,7 +29,7 @@ class ProposerCallAdmin(PageAdmin):
     page_template = "admin/skills/proposercall/page.html"
     heavy_fields = ("raw_reply", "refused", "error")
     list_display = ("asked", "run", "model", "shown_verdict", "refusals", "took", "tokens", "created_at")
-    list_filter = ("verdict", OrganizationFilter)
+    list_filter = ("verdict", DayFilter, OrganizationFilter)
     list_select_related = ("run",)
     search_fields = ("id", "topic", "run__id")
     ordering = ("-created_at", "id")

@@ -11,6 +11,7 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
+from mirix.admin_days import DayFilter
 from mirix.templatetags.mirix_admin import ago
 from skills.admin.replies import reply_of, with_reply
 from skills.distillation.attacks import FLAGS
@@ -61,7 +62,7 @@ class RunAdmin(PageAdmin):
         "tokens",
         "started",
     )
-    list_filter = ("state", "trigger", OrganizationFilter)
+    list_filter = ("state", "trigger", DayFilter, OrganizationFilter)
     list_select_related = ("organization", "end_user")
     search_fields = ("id", "end_user__user_id")
     ordering = ("-created_at", "id")
@@ -140,7 +141,7 @@ class AttemptAdmin(PageAdmin):
         "tokens",
         "created_at",
     )
-    list_filter = ("verdict", "distiller", OrganizationFilter)
+    list_filter = ("verdict", "distiller", DayFilter, OrganizationFilter)
     list_select_related = ("session", "run")
     search_fields = ("id", "session__session_id", "run__id")
     ordering = ("-created_at", "id")

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from mirix.admin_base import OrganizationFilter, display
+from mirix.admin_days import DayFilter
 from mirix.templatetags.mirix_admin import ago, coded
 from mirix.text import clean_text, shorten
 from skills.admin.searching import SearchingAdmin
@@ -60,7 +61,7 @@ class SearchEventAdmin(SearchingAdmin):
     page_template = "admin/skills/searchevent/page.html"
     heavy_fields = ("filter_tags", "revision_ids", "scores")
     list_display = ("asked", "id", "whose", "method", "found", "shown_answer", "took", "organization", "when")
-    list_filter = ("source", MethodFilter, DegradedFilter, OrganizationFilter)
+    list_filter = ("source", MethodFilter, DegradedFilter, DayFilter, OrganizationFilter)
     list_select_related = ("organization", "end_user")
     search_fields = ("id", "skill_ids")
     search_help_text = "The id of a search, or of a skill that was returned"

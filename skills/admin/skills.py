@@ -16,6 +16,7 @@ from mirix.tenants.models import ErasureReceipt
 from skills.admin.evidence import view_experience
 from skills.admin.history import HistoryAdmin
 from skills.admin.travelling import TravellingAdmin
+from skills.admin.use_filter import UseFilter
 from skills.erasure.single import erase_skill
 from skills.models import RevisionState, Skill, SkillExperience
 from skills.selectors.searches import MOST, use_of
@@ -38,7 +39,7 @@ class SkillAdmin(TravellingAdmin, HistoryAdmin, ErasingAdmin):
     page_template = "admin/skills/skill/page.html"
     heavy_fields = ("instructions", "triggers", "examples")
     list_display = ("skill", "version", "shown_status", "entry_type", "end_user", "organization", "updated")
-    list_filter = ("status", "entry_type", OrganizationFilter)
+    list_filter = ("status", "entry_type", UseFilter, OrganizationFilter)
     free_actions = ("export_selected",)
     list_select_related = ("organization", "end_user")
     search_fields = ("name", "description", "id")

@@ -124,6 +124,9 @@ class SkillExperience(Owned):
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="experience_organization_recent"),
             models.Index(
+                fields=["organization", "experience_type", "created_at"], name="experience_type_of_day"
+            ),
+            models.Index(
                 fields=["organization", "-created_at", "id"],
                 condition=Q(quarantined=True),
                 name="experience_quarantined",

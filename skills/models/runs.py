@@ -135,6 +135,11 @@ class DistillationAttempt(Owned):
             models.Index(fields=["organization", "-created_at", "id"], name="attempt_organization_recent"),
             models.Index(
                 fields=["organization", "created_at"],
+                include=["prompt_tokens", "completion_tokens"],
+                name="attempt_tokens_of_day",
+            ),
+            models.Index(
+                fields=["organization", "created_at"],
                 condition=Q(pruned_at__isnull=True) & ~Q(raw_reply="", error="", dropped=[]),
                 name="attempt_texts_kept",
             ),
@@ -182,6 +187,11 @@ class ProposerCall(Owned):
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="proposercall_recent"),
+            models.Index(
+                fields=["organization", "created_at"],
+                include=["prompt_tokens", "completion_tokens"],
+                name="proposercall_tokens_of_day",
+            ),
             models.Index(
                 fields=["organization", "created_at"],
                 condition=Q(pruned_at__isnull=True) & ~Q(raw_reply="", refused=[]),

@@ -1,0 +1,36 @@
+"""What the list of skills is filtered by beside their own columns: whether agents get them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from mirix.days import last_days
+from skills.admin.scope import scope_of
+from skills.selectors.use import never_returned
+
+DAYS = 30
+NEVER = "never"
+
+
+class UseFilter(admin.SimpleListFilter):
+    """By whether the newest searches over the API returned a skill lately."""
+
+    title = "use"
+    parameter_name = "use"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Offer what nobody gets."""
+        return [(NEVER, f"Never retrieved in {DAYS} days")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        """Narrow the list to what none returned; of more organizations than are told together, to nothing."""
+        if self.value() != NEVER:
+            return queryset
+        scope = scope_of(request)
+        if scope.ids is None:
+            return queryset.none()
+        return never_returned(queryset, organizations=scope.ids, since=last_days(DAYS).moments[0])
