@@ -34,7 +34,7 @@ UNFOLD: dict[str, Any] = {
     "DASHBOARD_CALLBACK": "skills.admin.home.dashboard",
     "STYLES": [_static("mirix/admin.css"), _static("mirix/review.css")],
     "SCRIPTS": [],
-    "SIDEBAR": {"show_search": False, "navigation": "skills.admin.home.navigation"},
+    "SIDEBAR": {"show_search": False, "navigation": "skills.admin.navigation.navigation"},
     "BORDER_RADIUS": "8px",
     "COLORS": {
         # Teal, one step darker than usual: white text on 600 keeps a contrast of 5.4 to 1.

@@ -1,175 +1,163 @@
-"""The navigation and the home page: how much waits, what is stuck, what there is."""
+"""The home page: what waits, what is stuck, what there is, and what the last days brought."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
+from django.utils import timezone
 
-from conversations.admin.sessions import lists_given_up
-from conversations.models import IntakeRecord, IntakeState, Session, SessionState
-from mirix.admin_base import organization_ids
-from mirix.admin_forms import administered_ids
-from mirix.tenants.models import Owned
-from skills.admin.queue import waiting, waiting_count
-from skills.models import AutoDreamRun, RunState, Skill, SkillExperience, SkillStatus
+from mirix.days import Span, last_days
+from skills.admin import figures, first_steps
+from skills.admin.charts import Chart, Series, chart
+from skills.admin.scope import Scope, scope_of
+from skills.models import AutoDreamRun, ExperienceType, RevisionState, RunState, SearchSource, SkillRevision
+from skills.selectors.days import Days, by_day
 from skills.selectors.proposals import QUEUE_ORDER, with_priority
+from skills.selectors.use import most_returned
 
-MAX_BADGE = 99
-MAX_FIGURE = 10_000
+DAYS = 30
 QUEUE_ON_HOME = 6
-GIVEN_UP = f"?state__exact={SessionState.DEAD.value}"
-
-
-def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups of the sidebar; the queue says how much waits in it."""
-    proposals = _item("Proposals", "rate_review", "skills_skillrevision")
-    if count := waiting_count(request, MAX_BADGE + 1):
-        proposals |= {
-            "badge": f"{MAX_BADGE}+" if count > MAX_BADGE else str(count),
-            "badge_variant": "primary",
-        }
-    groups: list[dict[str, Any]] = [
-        {"items": [{"title": "Overview", "icon": "home", "link": reverse("admin:index")}]},
-        {
-            "title": "Review",
-            "items": [
-                proposals,
-                _item("Skills", "school", "skills_skill"),
-                _item("Experiences", "lightbulb", "skills_skillexperience"),
-                _item("Searches", "manage_search", "skills_searchevent") | {"active": _is_log},
-                {
-                    "title": "Try a search",
-                    "icon": "search",
-                    "link": reverse("admin:skills_searchevent_try"),
-                },
-            ],
-        },
-        {
-            "title": "Work",
-            "items": [
-                _item("Sessions", "forum", "conversations_session") | {"active": _is_of_all_sessions},
-                _item("Sessions given up", "heart_broken", "conversations_session", GIVEN_UP)
-                | {"active": lists_given_up},
-                _item("Intake", "move_to_inbox", "conversations_intakerecord"),
-                _item("Runs", "bedtime", "skills_autodreamrun"),
-                _item("Attempts", "psychology", "skills_distillationattempt"),
-            ],
-        },
-        {
-            "title": "Organization",
-            "items": [
-                _item("Organizations", "apartment", "tenants_organization"),
-                _item("Clients", "deployed_code", "tenants_client"),
-                _item("API keys", "key", "tenants_apikey"),
-                _item("End users", "person", "tenants_enduser"),
-                _item("Members", "group", "tenants_membership"),
-            ],
-        },
-    ]
-    if administered_ids(request) != []:
-        groups.append(
-            {
-                "title": "Administration",
-                "items": [
-                    _item("Audit trail", "history", "tenants_auditevent"),
-                    _item("Notifications", "notifications", "tenants_notification"),
-                ],
-            }
-        )
-    if getattr(request.user, "is_superuser", False):
-        groups.append(
-            {
-                "title": "Installation",
-                "items": [
-                    _item("Logins", "manage_accounts", "auth_user"),
-                    _item("Jobs", "work_history", "procrastinate_procrastinatejob"),
-                ],
-            }
-        )
-    return groups
-
-
-def _is_log(request: HttpRequest) -> bool:
-    """Return whether the page is of the log of searches; the one to try them on has an item of its own."""
-    log, tried = reverse("admin:skills_searchevent_changelist"), reverse("admin:skills_searchevent_try")
-    return request.path.startswith(log) and request.path != tried
-
-
-def _is_of_all_sessions(request: HttpRequest) -> bool:
-    """Return whether the page is of sessions; those that were given up have an item of their own."""
-    return request.path.startswith(reverse("admin:conversations_session_changelist")) and not lists_given_up(
-        request
-    )
-
-
-def _item(title: str, icon: str, model: str, query: str = "") -> dict[str, Any]:
-    return {"title": title, "icon": icon, "link": reverse(f"admin:{model}_changelist") + query}
+SORTED_OF_QUEUE = 200
+"""Of a longer queue those that wait longest are sorted: the home page waits for no sorting of all."""
+RUNNING_ON_HOME = 10
+SKILLS_ON_HOME = 5
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Add the figures of the home page; each carries the address of the list it counts."""
-    sessions = {state: _count(_seen(request, Session).filter(state=state)) for state in SessionState}
-    queue = with_priority(waiting(request).select_related("organization", "end_user")).order_by(*QUEUE_ORDER)
-    context |= {
-        "figures": [
-            _figure("To decide", waiting_count(request, MAX_BADGE + 1), "skills_skillrevision", "", "call"),
-            _figure(
-                "In quarantine",
-                _count(_seen(request, SkillExperience).filter(quarantined=True)),
-                "skills_skillexperience",
-                "?quarantined__exact=1",
-                "call",
-            ),
-            _figure(
-                "Active skills",
-                _count(_seen(request, Skill).filter(status=SkillStatus.ACTIVE)),
-                "skills_skill",
-                "?status__exact=active",
-                "",
-            ),
-            *(
-                _figure(
-                    f"Sessions {state.label.lower()}",
-                    sessions[state],
-                    "conversations_session",
-                    f"?state__exact={state.value}",
-                    "alarm" if state == SessionState.DEAD else "",
-                )
-                for state in SessionState
-            ),
-            _figure(
-                "Intake failed",
-                _count(_seen(request, IntakeRecord).filter(state=IntakeState.FAILED)),
-                "conversations_intakerecord",
-                f"?state__exact={IntakeState.FAILED.value}",
-                "alarm",
-            ),
-        ],
-        "queue": list(queue[:QUEUE_ON_HOME]),
+    """Add what the home page shows, of the organizations that it is about."""
+    scope, span = scope_of(request), last_days(DAYS)
+    sessions = figures.sessions(scope)
+    charts = _charts(scope, by_day(organizations=scope.ids, span=span), span) if scope.ids else []
+    nothing_yet = not any(state.amount for state in sessions)
+    return context | {
+        "scope": scope,
+        "span": span,
+        "zone": timezone.get_current_timezone_name(),
+        "waiting": figures.waiting_proposals(scope),
+        "stuck": figures.stuck(scope, span),
+        "sessions": sessions,
+        "skills": figures.skills(scope, span),
+        "charts": charts,
+        "queue": list(_queue(scope)),
         "running": list(
-            _seen(request, AutoDreamRun).filter(state=RunState.RUNNING).select_related("end_user")[:10]
+            scope.rows(AutoDreamRun)
+            .filter(state=RunState.RUNNING)
+            .select_related("end_user")[:RUNNING_ON_HOME]
         ),
-        "nothing_yet": not any(sessions.values()),
+        "most": _most(scope, span),
+        "nothing_yet": nothing_yet,
+        **_next_step(request, scope, charts, nothing_yet),
     }
-    return context
 
 
-def _seen(request: HttpRequest, model: type[Owned]) -> QuerySet:
-    return model.objects.for_organizations(organization_ids(request))
+def _queue(scope: Scope) -> QuerySet:
+    waiting = scope.rows(SkillRevision).filter(state=RevisionState.PROPOSED)
+    oldest = waiting.order_by("created_at").values("pk")[:SORTED_OF_QUEUE]
+    ranked = with_priority(scope.rows(SkillRevision).filter(pk__in=oldest)).order_by(*QUEUE_ORDER)
+    return ranked.select_related("organization", "end_user")[:QUEUE_ON_HOME]
 
 
-def _count(rows: QuerySet) -> int:
-    """Return how many there are, at most one more than is told: nobody waits for a count of millions."""
-    return rows.order_by().values("pk")[: MAX_FIGURE + 1].count()
+def _charts(scope: Scope, days: dict[str, Days], span: Span) -> list[Chart]:
+    """Return the charts; what a bar counts is what the list behind it shows."""
+
+    def link(model: str, **filters: str) -> Callable[[Span], str]:
+        return lambda of: scope.link(model, **filters, day=of)
+
+    def learned(kind: ExperienceType) -> Callable[[Span], str]:
+        return link("skills_skillexperience", experience_type__exact=kind.value)
+
+    complete = {day: total.without(days["degraded"][day]) for day, total in days["searches"].items()}
+    return [
+        chart(
+            key="experiences",
+            title="Experiences learned",
+            noun="experiences",
+            span=span,
+            series=[
+                Series(
+                    label="Worth learning",
+                    tone="learn",
+                    days=days["learn"],
+                    link=learned(ExperienceType.WORTH_LEARNING),
+                ),
+                Series(
+                    label="Worth avoiding",
+                    tone="avoid",
+                    days=days["avoid"],
+                    link=learned(ExperienceType.WORTH_AVOIDING),
+                ),
+            ],
+        ),
+        chart(
+            key="tokens",
+            title="Tokens used",
+            noun="tokens",
+            span=span,
+            series=[
+                Series(
+                    label="Distillation",
+                    tone="learn",
+                    days=days["distillation"],
+                    link=link("skills_distillationattempt"),
+                ),
+                Series(
+                    label="Proposer", tone="second", days=days["proposer"], link=link("skills_proposercall")
+                ),
+            ],
+        ),
+        chart(
+            key="searches",
+            title="Searches answered",
+            noun="searches",
+            span=span,
+            series=[
+                Series(
+                    label="Complete",
+                    tone="learn",
+                    days=complete,
+                    link=link("skills_searchevent", degraded="no"),
+                ),
+                Series(
+                    label="Degraded",
+                    tone="avoid",
+                    days=days["degraded"],
+                    link=link("skills_searchevent", degraded="yes"),
+                ),
+            ],
+        ),
+    ]
 
 
-def _figure(label: str, number: int, model: str, query: str, tone: str) -> dict[str, Any]:
-    return {
-        "label": label,
-        "number": f"{MAX_FIGURE:,}+" if number > MAX_FIGURE else number,
-        "url": reverse(f"admin:{model}_changelist") + query,
-        "tone": tone if number else "",
-    }
+def _most(scope: Scope, span: Span) -> list[dict[str, Any]]:
+    """Return the skills that agents get most, each with the share of the first one that it has."""
+    if scope.ids is None:
+        return []
+    found = most_returned(organizations=scope.ids, since=span.moments[0], limit=SKILLS_ON_HOME)
+    return [
+        {
+            "skill": each.skill,
+            "times": each.times,
+            "most": found[0].times.number,
+            "url": scope.link(
+                "skills_searchevent", q=each.skill.pk, source__exact=SearchSource.API.value, day=span
+            ),
+        }
+        for each in found
+    ]
+
+
+def _next_step(request: HttpRequest, scope: Scope, charts: list[Chart], nothing_yet: bool) -> dict[str, Any]:
+    """Return the commands for what is not there yet, and where their key comes from."""
+    empty = {each.key for each in charts if not each.rows}
+    steps: dict[str, str] = {}
+    if nothing_yet:
+        steps["send"] = first_steps.send_a_session(request)
+    else:
+        if "experiences" in empty:
+            steps["dream"] = first_steps.dream(request, scope)
+        if "searches" in empty:
+            steps["ask"] = first_steps.ask(request, scope)
+    return {"steps": steps, "key": first_steps.help_with_key(request, scope) if steps else None}

@@ -39,6 +39,7 @@ from tests.factories import (
     make_superuser,
 )
 from tests.mirix.admin.test_pages import ROWS, WITHOUT_OWNER, as_user, changelist
+from tests.skills.admin.test_home import populate
 
 pytestmark = pytest.mark.django_db
 
@@ -73,6 +74,9 @@ TRYING = {
     "?query=refund&limit=1": 11,
 }
 """The page on which searches are tried: its use figures, then searches; the last is the line in the log."""
+
+HOME = 23
+"""The home page of a superuser who sees several organizations."""
 
 API = {
     "memory/search": 5,
@@ -220,3 +224,15 @@ def test_trying_a_search_costs_what_it_should(asked, owner):
         count, queries = measured(call)
         found.append(count)
     assert found == [TRYING[asked]] * 2, queries
+
+
+def test_the_home_page_costs_what_it_should(owner):
+    make_organization("a second one, so that there is a choice")
+    call = partial(as_user(make_superuser()).get, reverse("admin:index"))
+    found = []
+    for owners in (1, 19):
+        for _ in range(owners):
+            populate(make_owner(owner.organization))
+        count, queries = measured(call)
+        found.append(count)
+    assert found == [HOME, HOME], queries

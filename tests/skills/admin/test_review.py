@@ -321,35 +321,6 @@ def test_everything_that_a_model_wrote_is_text(owner, reviewer):
     assert "&lt;img src=x" in reviewer.get(page(create)).content.decode()
 
 
-def test_the_home_page_counts_what_the_user_may_see(owner, stranger, reviewer, proposal):
-    make_proposal(stranger)
-    make_session(owner, state="dead")
-    make_session(stranger, state="dead")
-    for each in (owner, stranger):
-        make_experience(each, quarantined=True)
-    figures = {
-        figure["label"]: (figure["number"], figure["url"])
-        for figure in reviewer.get("/admin/").context["figures"]
-    }
-    assert figures["To decide"] == (1, QUEUE)
-    assert figures["Sessions dead"] == (1, "/admin/conversations/session/?state__exact=dead")
-    assert figures["In quarantine"] == (1, "/admin/skills/skillexperience/?quarantined__exact=1")
-    assert figures["Active skills"] == (0, "/admin/skills/skill/?status__exact=active")
-
-
-def test_the_home_page_counts_no_further_than_it_tells(owner, reviewer, monkeypatch):
-    monkeypatch.setattr("skills.admin.home.MAX_FIGURE", 1)
-    for _ in range(3):
-        make_session(owner, state="dead")
-    figures = {figure["label"]: figure["number"] for figure in reviewer.get("/admin/").context["figures"]}
-    assert figures["Sessions dead"] == "1+"
-    assert figures["Sessions open"] == 0
-
-
-def test_a_fresh_home_page_says_what_to_do(reviewer):
-    assert "Bring the first sessions" in reviewer.get("/admin/").content.decode()
-
-
 def test_a_proposal_that_fits_what_its_skill_says_by_now_shows_what_approving_makes_of_that(owner, reviewer):
     text = make_content(name="pay", instructions="1. Ask.\n2. Charge it.\n3. Say thanks.\n")
     skill = approve(revision=make_proposal(owner, text))
