@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Func, IntegerField, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils.html import format_html
+from django.utils.http import quote_etag
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.admin_days import DayFilter
@@ -35,8 +38,9 @@ VERDICT_COLOURS = {
 }
 MAX_ROWS = 200
 MAX_REPLY_CHARS = 100_000
-REFRESH_SECONDS = 5
-"""How often the page of a run that goes on is loaded anew."""
+REFRESH_SECONDS = 3
+"""How often the page of a run that goes on asks what has changed."""
+LIVE_TEMPLATE = "admin/skills/autodreamrun/live.html"
 
 
 class EntriesOf(Func):
@@ -84,6 +88,26 @@ class RunAdmin(PageAdmin):
     def started(self, obj: AutoDreamRun) -> str:
         """Return how long ago that was."""
         return ago(obj.started_at or obj.created_at)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add what changes on the page of a run that goes on."""
+        view = self.admin_site.admin_view(self.live_view)
+        return [path("<path:object_id>/live/", view, name="skills_autodreamrun_live"), *super().get_urls()]
+
+    def live_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Return the part of the page that changes, or 304 where it is as the asker has it; it only reads.
+
+        The header `X-Run-State` says `open` or `over`: whether to ask again.
+        """
+        run = self.visible_object(request, object_id)
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        html = render_to_string(LIVE_TEMPLATE, self.page_context(request, run), request)
+        etag = quote_etag(sha256(html.encode()).hexdigest())
+        headers = {"ETag": etag, "X-Run-State": "open" if is_open(run) else "over"}
+        if request.headers.get("If-None-Match") == etag:
+            return HttpResponse(status=304, headers=headers)
+        return HttpResponse(html, headers=headers)
 
     def page_context(self, request: HttpRequest, obj: AutoDreamRun) -> dict[str, Any]:
         """Return how far the run is, and what it read, wrote, put off and refused."""

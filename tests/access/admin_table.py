@@ -264,6 +264,13 @@ reply
   POST            302     403       405       405       405            405        404
 """
 
+# What changes on the page of a run; it only reads.
+LIVE = """
+live
+  GET             302     403       200       200       200            200        404
+  POST            302     403       405       405       405            405        404
+"""
+
 # Who decides about proposals has the permission `release_quarantined` as well; each one says its outcome.
 RELEASING = """
 release
@@ -349,7 +356,7 @@ try
 MODELS = {
     "conversations.intakerecord": READ + REPLAY,
     "conversations.session": READ + CLOSING + RETRYING,
-    "skills.autodreamrun": READ,
+    "skills.autodreamrun": READ + LIVE,
     "skills.distillationattempt": READ + REPLY,
     "skills.proposercall": READ,
     "skills.searchevent": READ + TRYING,

@@ -43,13 +43,17 @@ def reply(attempt: DistillationAttempt) -> str:
     return reverse("admin:skills_distillationattempt_reply", args=[attempt.pk])
 
 
+def live(run: AutoDreamRun) -> str:
+    return reverse("admin:skills_autodreamrun_live", args=[run.pk])
+
+
 def text(answer) -> str:
     assert answer.status_code == 200
     return answer.content.decode()
 
 
 class TestRuns:
-    def test_one_that_goes_on_shows_how_far_it_is_and_is_loaded_anew(self, owner, reviewer):
+    def test_one_that_goes_on_shows_how_far_it_is_and_asks_for_more(self, owner, reviewer):
         parameters = {"last_n_sessions": 3}
         run = make_run(owner, state="running", heartbeat_at=timezone.now(), parameters=parameters)
         make_attempt(
@@ -62,7 +66,8 @@ class TestRuns:
 
         assert "1 of 3 sessions read" in shown
         assert 'max="3" value="1"' in shown
-        assert '<meta http-equiv="refresh" content="5">' in shown
+        assert f'data-live="{live(run)}" data-every="3"' in shown
+        assert f'href="{page(run)}">Refresh</a>' in shown
         assert "<dt>Tokens</dt><dd>42</dd>" in shown
         assert "Last sign of life just now" in shown
         assert "no sign of life" not in shown
@@ -74,7 +79,7 @@ class TestRuns:
     def test_one_that_waits(self, owner, reviewer):
         shown = text(reviewer.get(page(make_run(owner, state="queued"))))
         assert "Waits for a worker." in shown
-        assert "refresh" in shown
+        assert "data-live" in shown
 
     def test_one_that_is_over_stands_still(self, owner, reviewer):
         notes = [
@@ -88,12 +93,35 @@ class TestRuns:
 
         shown = text(reviewer.get(page(run)))
 
-        assert "http-equiv" not in shown
+        assert "data-live" not in shown
+        assert "live.js" not in shown
         assert "2 sessions rest until 2026-12-03T00:00:00+00:00." in shown
         assert '<span class="mx-strong">pay-order</span> It would be a near-duplicate.' in shown
         assert "No JSON: &lt;b&gt;" in shown
         assert f'<td class="mx-number">{attempt.calls}</td>' in shown
         assert '<td class="mx-number">2</td>' in shown
+
+    def test_what_has_not_changed_is_not_sent_again(self, owner, reviewer):
+        run = make_run(owner, state="running", heartbeat_at=timezone.now())
+        make_attempt(run, make_session(owner, TURNS), verdict="retry", error=HOSTILE)
+        first = reviewer.get(live(run))
+        assert first["X-Run-State"] == "open"
+        assert ESCAPED in text(first)
+        assert "<html" not in text(first)
+        same = reviewer.get(live(run), headers={"If-None-Match": first["ETag"]})
+        assert (same.status_code, same.content, same["X-Run-State"]) == (304, b"", "open")
+
+        AutoDreamRun.objects.filter(pk=run.pk).update(state="finished", finished_at=timezone.now())
+        ended = reviewer.get(live(run), headers={"If-None-Match": first["ETag"]})
+        assert ended["X-Run-State"] == "over"
+        assert ended["ETag"] != first["ETag"]
+        assert "Finished" in text(ended)
+
+    def test_of_a_strangers_run_nothing_is_told(self, owner, stranger):
+        run = make_run(owner, state="running", heartbeat_at=timezone.now())
+        foreign = browser_of(make_member(stranger.organization)).get(live(run))
+        assert foreign.status_code == 404
+        assert run.pk not in foreign.content.decode()
 
     @pytest.mark.parametrize("state", ["running", "finished"])
     def test_its_page_reads_no_reply_and_costs_the_same_with_more_rows(self, owner, reviewer, state):
