@@ -33,6 +33,8 @@ class Pin:
     label: str
     quote: str
     url: str
+    came_of_it: tuple[tuple[str, str], ...] = ()
+    """What was made of it: names and addresses."""
 
 
 @dataclass(frozen=True, kw_only=True)

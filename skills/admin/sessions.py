@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,10 +22,11 @@ from mirix.admin_forms import actor_of, operates
 from mirix.tenants.owners import Owner
 from skills.admin.evidence import KINDS
 from skills.admin.replies import reply_of, with_reply
-from skills.models import SkillExperience
+from skills.models import RevisionState, SkillExperience, SkillRevision
 from skills.operating import start_run
 
 MAX_ATTEMPTS_SHOWN = 20
+MAX_CAME_OF = 500
 MAX_FAILURES, MAX_REPLY_CHARS = 5, 20_000
 """Of a session that failed, so many attempts are shown with so much of their replies."""
 
@@ -61,7 +63,8 @@ class LearnedSessionAdmin(SessionAdmin):
     def pins(self, request: HttpRequest, session: Session, turns: Sequence[ConversationMessage]) -> list[Pin]:
         """Return the experiences, on the turns they came from."""
         seqs = [turn.seq for turn in turns]
-        experiences = session.experiences.filter(turn_seq__in=seqs).order_by("id")
+        experiences = list(session.experiences.filter(turn_seq__in=seqs).order_by("id"))
+        came_of = _came_of(session, [experience.pk for experience in experiences])
         return [
             Pin(
                 seq=experience.turn_seq or 0,
@@ -70,6 +73,7 @@ class LearnedSessionAdmin(SessionAdmin):
                 label=experience.get_experience_type_display(),
                 quote=experience.quote,
                 url=reverse("admin:skills_skillexperience_change", args=[experience.pk]),
+                came_of_it=tuple(came_of[experience.pk]),
             )
             for experience in experiences
         ]
@@ -109,3 +113,21 @@ class LearnedSessionAdmin(SessionAdmin):
             "attempts": attempts[:MAX_ATTEMPTS_SHOWN],
             "failures": [(attempt, reply_of(attempt, chars=MAX_REPLY_CHARS)) for attempt in failures],
         }
+
+
+def _came_of(session: Session, experiences: list[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return by experience the skills that rest on it, and the proposals that would; one query."""
+    revisions = (
+        SkillRevision.objects.with_owner_of(session)
+        .filter(experiences__in=experiences, state__in=(RevisionState.PUBLISHED, RevisionState.PROPOSED))
+        .order_by("-created_at", "pk")
+        .values_list("experiences", "pk", "state", "skill_id", "skill__name", "name")[:MAX_CAME_OF]
+    )
+    found: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+    for experience, pk, state, skill, skill_name, name in revisions:
+        if state == RevisionState.PUBLISHED and skill:
+            url, shown = reverse("admin:skills_skill_change", args=[skill]), skill_name
+        else:
+            url, shown = reverse("admin:skills_skillrevision_change", args=[pk]), f"{name} (proposed)"
+        found[experience].setdefault(url, (shown, url))
+    return defaultdict(list, {pk: list(links.values()) for pk, links in found.items()})
