@@ -33,21 +33,22 @@ FULL_STOPS = dict.fromkeys(map(ord, "。．｡"), ".")
 """Which the names of hosts may be written with."""
 
 
-def addresses(text: str, *, reserved: bool = False) -> Iterator[str]:
+def addresses(text: str, *, reserved: bool = False, everywhere: bool = False) -> Iterator[str]:
     """Yield the outside URLs, e-mail addresses and domains that a text names, in lower case.
 
-    Hosts that are set aside for examples and tests are left out unless `reserved` ones are wanted too.
+    Hosts that are set aside for examples and tests are left out unless `reserved` ones are wanted too; with
+    `everywhere`, so are those of the house and of the machine itself.
     """
 
     def is_outside(host: str) -> bool:
-        return not LOCAL_HOST.fullmatch(host) and (reserved or not RESERVED_HOST.fullmatch(host))
+        return everywhere or _is_outside(host, reserved=reserved)
 
     text = text.translate(FULL_STOPS)
     for match in URL.finditer(text):
         address = match.group().rstrip(".,;:!?*_").lower()
         scheme, _, rest = address.partition("://")
         host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
-        if is_outside(host) and (scheme in STORES or NAMES_A_NETWORK.search(host)):
+        if is_outside(host) and (everywhere or scheme in STORES or NAMES_A_NETWORK.search(host)):
             yield address
     rest = URL.sub(" ", text)
     for match in EMAIL.finditer(rest):
@@ -60,6 +61,10 @@ def addresses(text: str, *, reserved: bool = False) -> Iterator[str]:
     for match in NUMBERS.finditer(rest):
         if _is_public(match.group()):
             yield match.group()
+
+
+def _is_outside(host: str, *, reserved: bool) -> bool:
+    return not LOCAL_HOST.fullmatch(host) and (reserved or not RESERVED_HOST.fullmatch(host))
 
 
 def _is_public(number: str) -> bool:
