@@ -17,7 +17,7 @@ from mirix.tenants.audit import Act, Actor, record
 from mirix.tenants.keys import require_visible
 from mirix.tenants.models import Client, EndUser, Organization
 from mirix.tenants.principal import Principal
-from mirix.text import clean_text
+from mirix.text import clean_text, is_blank
 
 MEMBERS_CLIENT = "members"
 """The client that stands for people: what they add by hand belongs to it."""
@@ -192,7 +192,7 @@ def _checked_name(name: str, limit: int = MAX_NAME, *, blank: bool = False) -> s
 def _checked(field: str, value: str, limit: int, *, blank: bool = False) -> str:
     """Return a text as it is stored, or raise `ValidationError` with the field's name."""
     value = clean_text(value)
-    if not blank and not value.strip():
+    if not blank and is_blank(value):
         raise ValidationError({field: ["May not be blank."]})
     if len(value) > limit:
         raise ValidationError({field: [f"May have at most {limit} characters; this has {len(value)}."]})

@@ -114,6 +114,14 @@ def test_creating_and_renaming_leave_events_with_the_name_of_who_did_it():
     assert (Organization.objects.get().name, Client.objects.get().name) == ("Acme Ltd", "help desk")
 
 
+@pytest.mark.parametrize("user_id", ["", "  ", "\u200b", "\u2060\u00a0", "\u0301", "\ue000\u200e"])
+def test_an_id_of_which_nobody_sees_anything_names_nobody(owner, user_id):
+    with pytest.raises(ValidationError) as refused:
+        services.get_or_create_end_user(organization=owner.organization, user_id=user_id)
+    assert refused.value.message_dict == {"user_id": ["May not be blank."]}
+    assert EndUser.objects.for_organization(owner.organization).count() == 1
+
+
 def test_a_name_that_is_taken_is_refused_and_the_row_keeps_its_own():
     acme, other = make_organization("Acme"), make_organization("Other")
     desk, bot = make_client(acme, "desk"), make_client(acme, "bot")
