@@ -6,6 +6,7 @@ field. Administrators of an organization write in it, superusers everywhere; oth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
@@ -27,8 +28,20 @@ from mirix.tenants.querysets import organization_id_of
 from mirix.text import clean_text
 
 MAX_CHOICES = 200
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 ADMINISTERING_ROLES = frozenset({Role.ADMINISTRATOR.value})
 Result = TypeVar("Result")
+
+
+class WholeNumberField(forms.IntegerField):
+    """A whole number in the ten digits; what Python reads besides, as `1_000` or `١٢`, is refused."""
+
+    def to_python(self, value: Any) -> int | None:
+        """Return the number; raises `ValidationError` for what is none as people write it here."""
+        if isinstance(value, str) and value.strip() and not WHOLE_NUMBER.fullmatch(value.strip()):
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        number: int | None = super().to_python(value)
+        return number
 
 
 def ids_with_role(request: HttpRequest, wanted: Collection[str]) -> list[str] | None:

@@ -15,7 +15,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
 from mirix.admin_base import PageAdmin
-from mirix.admin_forms import ScopedChoice, ServiceForm
+from mirix.admin_forms import ScopedChoice, ServiceForm, WholeNumberField
 from mirix.sent import when_sent
 from mirix.tenants.models import EndUser, Organization
 from mirix.tenants.selectors import find_owner_of
@@ -71,7 +71,7 @@ class SearchForm(ServiceForm):
     search_field = forms.ChoiceField(
         required=False, label="Field", choices=[("", "all fields"), *((field, field) for field in FIELDS)]
     )
-    limit = forms.IntegerField(
+    limit = WholeNumberField(
         required=False,
         min_value=1,
         max_value=MAX_LIMIT,

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.db.models import QuerySet
 
-from mirix.admin_forms import ScopedChoice, ServiceForm
+from mirix.admin_forms import ScopedChoice, ServiceForm, WholeNumberField
 from mirix.tenants.keys import DEFAULT_OVERLAP, MAX_LIFE_DAYS, MAX_OVERLAP_HOURS
 from mirix.tenants.models import (
     MAX_DAYS,
@@ -70,7 +70,7 @@ class KeyForm(ServiceForm):
         max_length=128, required=False, label="Note", help_text="A word to recognize the key by."
     )
     permission = forms.ChoiceField(choices=Permission.choices, initial=Permission.WRITE)
-    days = forms.IntegerField(
+    days = WholeNumberField(
         label="Expires after days",
         required=False,
         min_value=1,
@@ -88,7 +88,7 @@ class KeyForm(ServiceForm):
 class RotateForm(ServiceForm):
     """How long a key works beside the one that replaces it."""
 
-    overlap_hours = forms.IntegerField(
+    overlap_hours = WholeNumberField(
         label="Hours that the old key still works",
         min_value=0,
         max_value=MAX_OVERLAP_HOURS,
@@ -172,10 +172,8 @@ WORDS = {
 SWITCH = {True: "on", False: "off"}
 
 
-def _days(label: str, help_text: str) -> forms.IntegerField:
-    return forms.IntegerField(
-        label=label, required=False, min_value=0, max_value=MAX_DAYS, help_text=help_text
-    )
+def _days(label: str, help_text: str) -> WholeNumberField:
+    return WholeNumberField(label=label, required=False, min_value=0, max_value=MAX_DAYS, help_text=help_text)
 
 
 SWITCHED = ("redact_on_intake", "four_eyes")
@@ -216,7 +214,7 @@ class SettingsForm(ServiceForm):
         label="Who decides",
         help_text="About proposals, and about taking skills out of use and back.",
     )
-    min_supporting_sessions = forms.IntegerField(
+    min_supporting_sessions = WholeNumberField(
         required=False,
         min_value=1,
         max_value=MAX_SUPPORTING_SESSIONS,
@@ -228,7 +226,7 @@ class SettingsForm(ServiceForm):
         label="Four eyes",
         help_text="What a person wrote or edited waits for somebody else's approval.",
     )
-    daily_token_budget = forms.IntegerField(
+    daily_token_budget = WholeNumberField(
         required=False,
         min_value=0,
         max_value=2**31 - 1,

@@ -177,6 +177,8 @@ def test_two_administrators_who_save_settings_at_once_both_have_their_way(owner)
         ("conversation_retention_days", "36501"),
         ("undistilled_retention_days", "soon"),
         ("daily_token_budget", str(2**31)),
+        ("daily_token_budget", "1_000"),
+        ("min_supporting_sessions", "\u0662"),
         ("review_policy", "never"),
         ("redact_on_intake", "perhaps"),
         ("webhook_url", "https://10.0.0.1/"),
