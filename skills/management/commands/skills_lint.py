@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from mirix.tenants.commands import OrganizationCommand
 from mirix.tenants.models import EndUser, Organization
 from mirix.tenants.owners import Owner
-from mirix.tenants.selectors import find_owner_of
+from mirix.tenants.selectors import effective, find_owner_of
 from mirix.text import visible_line
 from skills.evolution.lint import Finding, Report, Twins, lint
 from skills.evolution.types import SkillView
@@ -124,7 +124,9 @@ def _next(twins: Twins, organization: Organization) -> list[str]:
     of = f"--organization {organization.pk}"
     if twins.undecided:
         return [f"./run review show {pk} {of}" for pk in twins.undecided]
-    return [f"./run skills merge {twins.drop.skill_id} --into {twins.keep.skill_id} {of}"]
+    # With four eyes somebody else decides than whoever proposes, so it has to say who that is.
+    by = " --by USERNAME" if effective(organization).four_eyes else ""
+    return [f"./run skills merge {twins.drop.skill_id} --into {twins.keep.skill_id} {of}{by}"]
 
 
 def _of_finding(finding: Finding) -> str:

@@ -12,13 +12,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from mirix.llm.embeddings import get_endpoint
+from mirix.tenants.models import OrganizationSettings
 from skills.content import Content
 from skills.evolution.lint import lint
 from skills.models import Skill, SkillEmbedding, SkillRevision
+from skills.review.errors import AgainstPolicy
 from skills.review.merges import propose_merge
 from skills.review.publishing import approve
 from skills.search.embedding import space_of
-from tests.factories import make_content, make_experience, make_proposal, make_skill
+from tests.factories import make_content, make_experience, make_member, make_proposal, make_skill
 
 pytestmark = pytest.mark.django_db
 
@@ -167,6 +169,26 @@ def test_the_command_says_what_it_found_and_exits_with_one(owner, capsys):
         f"no_triggers: pay-orders ({second.pk}): {NO_TRIGGERS}",
         "2 skills looked at; 2 found.",
     ]
+
+
+def test_with_four_eyes_the_command_says_who_proposes(owner, capsys):
+    make_skill(owner, make_content(name="pay-order", instructions="1. Ask."))
+    make_skill(owner, make_content(name="pay-orders", instructions="1. Wait."))
+    OrganizationSettings.objects.create(organization=owner.organization, four_eyes=True)
+    rita, sam = (make_member(owner.organization, username=name) for name in ("rita", "sam"))
+    with pytest.raises(SystemExit):
+        run(owner)
+    [printed] = [line for line in capsys.readouterr().out.splitlines() if "./run " in line]
+    assert printed.endswith(" --by USERNAME")
+
+    command = printed.strip().removeprefix("./run ").replace("USERNAME", rita.username)
+    call_command(*shlex.split(command), "--reason", "They are one.")
+
+    proposal = SkillRevision.objects.get(state="proposed")
+    assert (proposal.author, proposal.rationale) == (rita, "They are one.")
+    with pytest.raises(AgainstPolicy, match="is your own text"):
+        approve(revision=proposal, decided_by=rita)
+    assert approve(revision=proposal, decided_by=sam).instructions == "1. Ask.\n2. Wait."
 
 
 def test_what_it_prints_does_what_it_says(owner, capsys):
