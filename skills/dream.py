@@ -35,14 +35,13 @@ from skills.lessons import SessionOutcome
 from skills.models import (
     AutoDreamRun,
     DistillationAttempt,
-    ProposerCall,
     RevisionState,
     RunState,
     SkillExperience,
     SkillRevision,
     Verdict,
 )
-from skills.runs import LostRun, RunClaim
+from skills.runs import LostRun, RunClaim, tokens_of
 
 logger = logging.getLogger(__name__)
 
@@ -185,16 +184,6 @@ def tally_of(*, owner: Owner, run_id: str) -> dict[str, Any]:
         "edited": [skill_id for skill_id, action in published if action != "create"],
         "proposals": list(revisions.filter(state=RevisionState.PROPOSED).values_list("pk", flat=True)),
     }
-
-
-def tokens_of(run_id: str) -> int:
-    """Return the tokens that a run used, to distil and to propose."""
-    used = 0
-    for asked in (DistillationAttempt, ProposerCall):
-        used += asked.objects.filter(run=run_id).aggregate(
-            tokens=Sum(F("prompt_tokens") + F("completion_tokens"), default=0)
-        )["tokens"]
-    return used
 
 
 def _distil_sealed(

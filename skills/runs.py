@@ -20,14 +20,14 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
 from mirix.collisions import through_collisions
 from mirix.outages import through_outage
 from mirix.tenants.owners import Owner
 from skills.heartbeat import Heartbeat
-from skills.models import AutoDreamRun, RunState, RunTrigger
+from skills.models import AutoDreamRun, DistillationAttempt, ProposerCall, RunState, RunTrigger
 
 CLAIM_TRIES = 3
 GLANCE_SECONDS = 0.3
@@ -223,6 +223,16 @@ def _raise_fence(run_id: str) -> int | None:
     return run.fence + 1
 
 
+def tokens_of(run_id: str) -> int:
+    """Return the tokens that a run used, to distil and to propose."""
+    used: int = 0
+    for asked in (DistillationAttempt, ProposerCall):
+        used += asked.objects.filter(run=run_id).aggregate(
+            tokens=Sum(F("prompt_tokens") + F("completion_tokens"), default=0)
+        )["tokens"]
+    return used
+
+
 def _give_way_or_refuse(owner: Owner) -> None:
     """Abandon the owner's running row when it is stale; raise `OwnerBusy` when it lives."""
     with transaction.atomic():
@@ -237,6 +247,8 @@ def _give_way_or_refuse(owner: Owner) -> None:
             finished_at=Now(),
             error="Its process gave no sign of life any more; another run took its place.",
         )
+        for pk in dead:
+            AutoDreamRun.objects.filter(pk=pk).update(tokens=tokens_of(pk))
     if not dead:
         other = AutoDreamRun.objects.for_owner(owner).filter(state=RunState.RUNNING).first()
         if other is not None:

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from mirix.tenants.owners import Owner
 from skills.models import AutoDreamRun, RunState
 from skills.runs import LostRun, OwnerBusy, RunClaim, RunOver, claim, claim_run, running
-from tests.factories import make_owner, owner_fields
+from tests.factories import make_attempt, make_owner, make_proposer_call, make_session, owner_fields
 
 pytestmark = pytest.mark.django_db
 
@@ -285,3 +285,17 @@ def test_a_slow_step_keeps_its_run_by_beating(settings):
 
     assert AutoDreamRun.objects.get().heartbeat_at > first
     assert f"heartbeat of {held.run_id}" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_a_run_whose_process_died_says_what_it_used(owner, stranger):
+    dead, theirs = claim(owner=owner, trigger="command"), claim(owner=stranger, trigger="command")
+    run = AutoDreamRun.objects.get(pk=dead.run_id)
+    make_attempt(run, make_session(owner), prompt_tokens=100, completion_tokens=20)
+    make_proposer_call(run, prompt_tokens=7, completion_tokens=3)
+    fall_silent(dead.run_id)
+
+    claim(owner=owner, trigger="command")
+
+    run.refresh_from_db()
+    assert (run.state, run.tokens) == ("abandoned", 130)
+    assert AutoDreamRun.objects.get(pk=theirs.run_id).state == "running"

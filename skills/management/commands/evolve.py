@@ -12,13 +12,13 @@ from django.core.management.base import CommandError, CommandParser
 from mirix.tenants.commands import OwnerCommand
 from mirix.text import visible_line
 from skills.asking import Stopped
-from skills.dream import end_early, tally_of, tokens_of
+from skills.dream import end_early, tally_of
 from skills.evolution.curator import evolve
 from skills.evolution.types import EvolutionReport
 from skills.management.dreaming import SIGNALLED_STATUS, model_name
 from skills.management.stopping import Stopping
 from skills.models import RunState, RunTrigger, SkillRevision
-from skills.runs import LostRun, OwnerBusy, RunClaim, claim
+from skills.runs import LostRun, OwnerBusy, RunClaim, claim, tokens_of
 
 INTERRUPTED = "Interrupted. What was written is kept; the same command goes on from there."
 STOPPING = "Stopping once the topic on its way is written; again to stop at once."
