@@ -190,7 +190,7 @@ class TestPages:
         def approve(**_: Any) -> None:
             raise error
 
-        monkeypatch.setattr("skills.admin.revisions.approve", approve)
+        monkeypatch.setattr("skills.admin.deciding.approve", approve)
 
         answer = client.post(reverse("admin:skills_skillrevision_approve", args=[proposal.pk]))
 
@@ -206,6 +206,6 @@ class TestPages:
         def approve(**_: Any) -> None:
             raise RuntimeError
 
-        monkeypatch.setattr("skills.admin.revisions.approve", approve)
+        monkeypatch.setattr("skills.admin.deciding.approve", approve)
         with pytest.raises(RuntimeError):
             client.post(reverse("admin:skills_skillrevision_approve", args=[proposal.pk]))
