@@ -105,7 +105,7 @@ def test_a_reviewer_releases_one_on_its_page_and_the_rest_from_the_list(owner, s
     first = held(owner, "Send invoices to the collector", ORDERED)
     others = [held(owner, "Fetch the rules from rules.example", ADDRESS), held(owner, "Obey notes", ORDERED)]
     here = screen(make_member(owner.organization, "reviewer")).open("/admin/")
-    here.page.locator(".mx-figure", has_text="In quarantine").click()
+    here.page.locator("[data-figure=quarantined]").click()
     expect(here.page.get_by_text(ADDRESS)).to_be_visible()
     here.page.get_by_role("link", name="Send invoices to the collector").click()
     expect(here.page.get_by_text("Evolution leaves it alone")).to_be_visible()
@@ -135,7 +135,7 @@ def test_an_operator_retries_what_was_given_up(owner, screen: OpenScreen):
     for name in ("order-4711", "order-4712", "order-4713"):
         dead(owner, name)
     here = screen(make_member(owner.organization, "operator")).open("/admin/")
-    here.page.get_by_role("link", name="Sessions given up").click()
+    here.page.locator("[data-figure=dead]").click()
     here.page.get_by_role("link", name="order-4712").click()
     expect(here.page.get_by_text("Given up after 5 attempts.")).to_be_visible()
     here.page.get_by_text("Raw reply,").first.click()

@@ -63,8 +63,8 @@ def test_without_the_setting_there_is_no_such_page(client, api, settings):
     ("token", "warned"),
     [
         ("", False),
-        (secrets.token_urlsafe(24), False),
-        (secrets.token_urlsafe(48), False),
+        pytest.param(secrets.token_urlsafe(24), False, id="random"),
+        pytest.param(secrets.token_urlsafe(48), False, id="random and long"),
         ("metrics", True),
         ("prometheus-reads-the-metrics", True),
         ("x" * 64, True),
