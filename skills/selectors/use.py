@@ -1,6 +1,6 @@
 """How skills are used over the API: which are returned most, and which never.
 
-Read are the newest searches, `MOST` in all: a log of millions costs what a log of thousands does.
+Read are the newest searches, `READ` in all: a log of millions costs what a log of thousands does.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from django.db.models.expressions import RawSQL
 
 from mirix.tenants.scope import require
 from skills.models import SearchEvent, SearchSource, Skill, SkillStatus
-from skills.selectors.days import MOST, Amount
+from skills.selectors.days import Amount
 
+READ = 2_000
+"""Of all organizations together: enough to tell what is used, and read while somebody waits for a page."""
 RETURNED = f"""
     SELECT unnest(event.skill_ids) AS skill_id FROM unnest(%s::text[]) AS organization (pk)
     CROSS JOIN LATERAL (
@@ -73,4 +75,4 @@ def never_returned(skills: QuerySet, *, organizations: Sequence[str], since: dat
 
 def _asked(organizations: Sequence[str], since: datetime) -> list:
     """Return the parameters of `RETURNED`: of several organizations each has its part of what is read."""
-    return [list(organizations), SearchSource.API.value, since, max(1, MOST // max(1, len(organizations)))]
+    return [list(organizations), SearchSource.API.value, since, max(1, READ // max(1, len(organizations)))]
