@@ -22,7 +22,7 @@ class SkillsConfig(AppConfig):
         from skills.erasure.eraser import ERASER
         from skills.measures import MEASURES
         from skills.selectors.experiences import quarantined_in
-        from skills.selectors.proposals import waiting_in
+        from skills.selectors.proposals import proposals_of
         from skills.triggers import trigger_if_due
 
         on_sealed(lambda owner: trigger_if_due(owner=owner))
@@ -41,7 +41,7 @@ class SkillsConfig(AppConfig):
                 kind="proposals",
                 one="proposal to decide",
                 many="proposals to decide",
-                count=lambda organization: waiting_in(organization=organization).count(),
+                count=lambda organization: proposals_of(organization=organization).count(),
                 page="admin:skills_skillrevision_changelist",
             )
         )

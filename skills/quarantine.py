@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from mirix.tenants import audit
 from mirix.tenants.audit import Act, Actor
-from skills.models import SkillExperience
+from skills.models import SkillExperience, SkillRevision
 from skills.review.reasons import require_reason
 
 MAX_REASON_CHARS = 2_000
@@ -26,6 +26,9 @@ def release_experience(*, experience: SkillExperience, actor: Actor, reason: str
     and `SkillExperience.DoesNotExist` where it was erased meanwhile.
     """
     require_reason(reason, "a release")
+    # What it supports counts one session more: revisions are locked before experiences, as everywhere.
+    supported = SkillRevision.objects.with_owner_of(experience).filter(experiences=experience)
+    list(supported.select_for_update(no_key=True, of=("self",)).order_by("pk").values_list("pk", flat=True))
     rows = SkillExperience.objects.with_owner_of(experience).select_for_update(no_key=True)
     locked = rows.get(pk=experience.pk)
     if was_quarantined := locked.quarantined:

@@ -15,7 +15,7 @@ from skills.admin.charts import Chart, Series, chart
 from skills.admin.scope import Scope, scope_of
 from skills.models import AutoDreamRun, ExperienceType, RevisionState, RunState, SearchSource, SkillRevision
 from skills.selectors.days import Days, by_day
-from skills.selectors.proposals import QUEUE_ORDER, with_priority
+from skills.selectors.proposals import QUEUE_ORDER
 from skills.selectors.use import most_returned
 
 DAYS = 30
@@ -56,7 +56,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 def _queue(scope: Scope) -> QuerySet:
     waiting = scope.rows(SkillRevision).filter(state=RevisionState.PROPOSED)
     oldest = waiting.order_by("created_at").values("pk")[:SORTED_OF_QUEUE]
-    ranked = with_priority(scope.rows(SkillRevision).filter(pk__in=oldest)).order_by(*QUEUE_ORDER)
+    ranked = scope.rows(SkillRevision).filter(pk__in=oldest).order_by(*QUEUE_ORDER)
     return ranked.select_related("organization", "end_user")[:QUEUE_ON_HOME]
 
 

@@ -13,7 +13,7 @@ from mirix.tenants.models import Organization, Role
 from mirix.tenants.selectors import deciding_in, deciding_roles
 from mirix.text import clean_text
 from skills.models import RevisionState, Skill, SkillRevision
-from skills.selectors.proposals import QUEUE_ORDER, with_priority
+from skills.selectors.proposals import QUEUE_ORDER
 
 MAX_QUEUE = 500
 """How far the queue is walked for the place of a proposal in it."""
@@ -86,7 +86,7 @@ def place_of(request: HttpRequest, revision: SkillRevision, queue: QuerySet | No
     After the last comes the first; a revision that was decided points at the head of the queue.
     """
     if queue is None:
-        queue = with_priority(waiting(request)).order_by(*QUEUE_ORDER)
+        queue = waiting(request).order_by(*QUEUE_ORDER)
     ids = list(queue.values_list("pk", flat=True)[:MAX_QUEUE])
     if revision.pk not in ids:
         return Place(number=None, total=len(ids), previous=None, next=ids[0] if ids else None)

@@ -30,7 +30,7 @@ from skills.review.editing import Outcome, outcome_of_edit
 from skills.review.forecast import approval_of, with_what_decides
 from skills.review.policy import wants_other_eyes
 from skills.review.risks import RISK_LABELS
-from skills.selectors.proposals import QUEUE_ORDER, with_priority
+from skills.selectors.proposals import QUEUE_ORDER
 
 ACTION_COLOURS = {
     "Create": "success",
@@ -68,10 +68,6 @@ class RevisionAdmin(DecisionAdmin):
         "something worth teaching."
     )
     empty_command = "./run auto_dream --organization ORGANIZATION --user USER"
-
-    def annotated(self, rows: QuerySet) -> QuerySet:
-        """Add priority and evidence."""
-        return with_priority(rows)
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Put the most important first in the queue, the newest elsewhere."""

@@ -11,7 +11,7 @@ from mirix.api.filters import MomentFilter, UserIdFilter
 from mirix.api.views import ReadOnlyModelViewSet
 from skills.api.revisions import ProposalDetailSerializer, ProposalSerializer
 from skills.models import AuthorKind, RevisionAction, SkillRevision
-from skills.selectors.proposals import proposals_of, with_priority
+from skills.selectors.proposals import proposals_of
 from skills.selectors.skills import revisions_of
 
 
@@ -57,7 +57,7 @@ class ProposalViewSet(ReadOnlyModelViewSet):
             return SkillRevision.objects.none()
         organization = principal_of(self.request).organization
         if self.action == "retrieve":
-            return with_priority(revisions_of(organization=organization))
+            return revisions_of(organization=organization)
         return proposals_of(organization=organization)
 
     def get_serializer_class(self) -> type[ProposalSerializer]:

@@ -34,7 +34,7 @@ def diffs_of(revision: SkillRevision) -> list[FieldDiff]:
 
 
 def queue_row(revision: Any) -> dict[str, Any]:
-    """Return a waiting proposal as data; needs the annotations of `with_priority`."""
+    """Return a waiting proposal as data."""
     added, removed = changed_words(diffs_of(revision))
     return {
         "id": revision.pk,

@@ -162,6 +162,11 @@ class SkillRevision(Owned, SkillContent):
     `source` is the row or file that a migrated or imported revision was made from, as it was found.
     `unsupported` lists the commands, paths, flags and addresses that no session behind it speaks of.
     `merged_from` is the version of another skill whose text it takes in; publishing it archives that skill.
+
+    `priority` is the best importance × credibility of its experiences, `evidence_count` their number, and
+    `session_count` that of the sessions behind them: a transcript that was sent again under another id is the
+    same session, and what is quarantined speaks for nothing. The database itself keeps the three (migration
+    0030), in the transaction that gives or takes support; what became of a session later it does not follow.
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=id_factory("rev"), editable=False)
@@ -178,6 +183,9 @@ class SkillRevision(Owned, SkillContent):
     )
     run = models.ForeignKey(AutoDreamRun, null=True, on_delete=models.SET_NULL, related_name="revisions")
     experiences = models.ManyToManyField(SkillExperience, related_name="revisions", blank=True)
+    priority = models.FloatField(default=0.0, editable=False)
+    evidence_count = models.PositiveIntegerField(default=0, editable=False)
+    session_count = models.PositiveIntegerField(default=0, editable=False)
     rationale = models.TextField(blank=True)
     source = models.JSONField(null=True, blank=True)
     risk_flags = models.JSONField(default=list, blank=True)
@@ -231,6 +239,16 @@ class SkillRevision(Owned, SkillContent):
                 fields=["organization", "created_at"],
                 condition=Q(state="proposed"),
                 name="revision_waiting",
+            ),
+            models.Index(
+                fields=["organization", "-priority", "-session_count", "created_at", "id"],
+                condition=Q(state="proposed"),
+                name="revision_queue",
+            ),
+            models.Index(
+                fields=["-priority", "-session_count", "created_at", "id", "organization"],
+                condition=Q(state="proposed"),
+                name="revision_queue_of_all",
             ),
         ]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, F, FloatField, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce, NullIf
+from django.db.models import F, Q, QuerySet
 
 from mirix.tenants.models import Organization
 from mirix.tenants.owners import Owner
@@ -15,12 +14,7 @@ QUEUE_ORDER = ("-priority", "-session_count", "created_at", "id")
 
 
 def proposals_of(*, organization: Organization) -> QuerySet[SkillRevision]:
-    """Return an organization's waiting proposals with priority and evidence count, without order."""
-    return with_priority(waiting_in(organization=organization))
-
-
-def waiting_in(*, organization: Organization) -> QuerySet[SkillRevision]:
-    """Return an organization's waiting proposals as they are."""
+    """Return an organization's waiting proposals, without order."""
     return revisions_of(organization=organization).filter(state=RevisionState.PROPOSED)
 
 
@@ -33,24 +27,6 @@ def outdated_proposals(*, owner: Owner) -> QuerySet[SkillRevision]:
     return open_ones.exclude(same_text).order_by("pk")
 
 
-def with_priority(revisions: QuerySet) -> QuerySet:
-    """Annotate `priority`, the best importance × credibility of the evidence, and how much there is.
-
-    `evidence_count` are experiences, `session_count` the sessions behind them: a transcript that was sent
-    again under another id is the same session, and what is quarantined speaks for nothing.
-    """
-    support = SkillExperience.objects.filter(revisions=OuterRef("pk")).order_by().values("revisions")
-    best = support.annotate(best=Max(F("importance") * F("credibility"))).values("best")
-    count = support.annotate(n=Count("pk")).values("n")
-    voice = Coalesce(NullIf("session__history_hash", Value("")), "session")
-    sessions = support.filter(quarantined=False).annotate(n=Count(voice, distinct=True)).values("n")
-    return revisions.annotate(
-        priority=Coalesce(Subquery(best), Value(0.0), output_field=FloatField()),
-        session_count=Coalesce(Subquery(sessions), Value(0), output_field=IntegerField()),
-        evidence_count=Coalesce(Subquery(count), Value(0), output_field=IntegerField()),
-    )
-
-
 def evidence_of(*, revision: SkillRevision) -> QuerySet[SkillExperience]:
     """Return the supporting experiences with session and turn, the weightiest first."""
     return revision.experiences.select_related("session", "turn").order_by(
@@ -61,7 +37,7 @@ def evidence_of(*, revision: SkillRevision) -> QuerySet[SkillExperience]:
 def find_revision(*, organization: Organization, revision_id: str) -> SkillRevision | None:
     """Return a revision of the organization, with what a decision needs of it."""
     found: SkillRevision | None = (
-        with_priority(revisions_of(organization=organization))
+        revisions_of(organization=organization)
         .select_related("skill", "organization")
         .filter(pk=revision_id)
         .first()

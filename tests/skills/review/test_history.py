@@ -131,6 +131,7 @@ def test_what_cannot_be_rolled_back_to(owner, skill):
     first = version(skill, "0.1.0")
     waiting = make_proposal(owner, make_content(name="pay"), skill)
     other = make_skill(owner).current_revision
+    first.experiences.add(make_experience(owner, verified=False, credibility=0.3))
     before = list(SkillRevision.objects.order_by("pk").values())
 
     with pytest.raises(NothingToDo, match=r"“pay” 0\.1\.1 says what 0\.1\.1 said"):
@@ -141,7 +142,6 @@ def test_what_cannot_be_rolled_back_to(owner, skill):
         rollback(skill=skill, to=other, reason="No.")
     with pytest.raises(ReasonRequired, match=r"a roll back needs a reason"):
         rollback(skill=skill, to=first, reason=" \u200b")
-    first.experiences.add(make_experience(owner, verified=False, credibility=0.3))
     with pytest.raises(UnverifiedSupport, match=r"“pay” 0\.1\.0 rests on unverified"):
         rollback(skill=skill, to=first, reason="No.")
 
