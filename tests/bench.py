@@ -5,6 +5,7 @@
     ./run bench search --quality DIR    how good it is on a judged corpus in the layout of BEIR
     ./run bench dream                   what a run with a model costs besides the model
     ./run bench load                    what many clients at once wait for
+    ./run bench admin                   what the pages of the admin cost where a lot is stored
 
 Each benchmark runs in a process of its own on a fresh database cluster under `var/`, gone at the end. The
 cluster is as durable as in production: with fsync, each commit waits for the disk. Settings of the caller's
@@ -35,6 +36,7 @@ BENCHMARKS = {
     "search": "tests.benchmarks.search",
     "dream": "tests.benchmarks.dream",
     "load": "tests.benchmarks.load",
+    "admin": "tests.benchmarks.admin",
 }
 QUALITY_SETTINGS = ("MIRIX_EMBEDDING_", "MIRIX_SKILL_HYBRID_", "OPENAI_API_KEY")
 """What of the caller's environment bears on the quality of search."""
@@ -109,7 +111,7 @@ def _options() -> argparse.Namespace:
     search = parser.add_argument_group("of search")
     search.add_argument("--latency", action="store_true", help="how fast it is; also where nothing is asked")
     search.add_argument(
-        "--scale", type=float, default=1.0, help="of --latency and load: a part of the full sizes"
+        "--scale", type=float, default=1.0, help="of --latency, load and admin: a part of the full sizes"
     )
     search.add_argument(
         "--quality", metavar="DIR", type=_folder, help="how good it is on a corpus like BEIR's"

@@ -8,14 +8,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.http import HttpResponse
 from django.test import Client
 
+from tests.access.admin_pages import PAGES
 from tests.access.admin_table import COLUMNS, MODELS, SITE
 from tests.access.conftest import undone
-from tests.access.routes import METHODS, Row, gaps, read_table, registered
+from tests.access.routes import METHODS, Row, gaps, read_table
 from tests.access.world import Stored, World, everything, everything_of
 
 pytestmark = pytest.mark.django_db
@@ -90,28 +90,6 @@ def forms_of(world: World) -> dict[str, dict[str, Any]]:
     }
 
 
-def pages() -> dict[str, str]:
-    """Return the path of every page by its name in the table: `index`, `skills.skill change`."""
-    prefixes = {
-        f"admin/{model._meta.app_label}/{model._meta.model_name}/": model._meta.label_lower
-        for model in admin.site._registry
-    }
-    found = {}
-    for route in registered():
-        if not route.name.startswith("admin:"):
-            continue
-        name = route.name.removeprefix("admin:")
-        prefix = next((prefix for prefix in prefixes if route.path.startswith(prefix)), "")
-        if prefix:
-            label = prefixes[prefix]
-            view = name.removeprefix(label.replace(".", "_") + "_") or "old address"
-            found[f"{label} {view}"] = route.path
-        else:
-            found[name or "anything else"] = route.path
-    return found
-
-
-PAGES = pages()
 ROWS = read_table(COLUMNS + SITE) + [
     Row(f"{label} {row.route}", row.methods, row.statuses)
     for label, table in MODELS.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 
 import pytest
 from django.db import connection
@@ -10,7 +11,9 @@ from django.db import connection
 from conversations.extraction import extract
 from skills.search import space_index
 from tests import bench
-from tests.benchmarks import dream, ingest, search_latency, sessions, spread
+from tests.access.admin_table import COLUMNS, MODELS, SITE
+from tests.access.routes import read_table
+from tests.benchmarks import admin, dream, ingest, search_latency, sessions, spread
 from tests.benchmarks.library import Library
 
 
@@ -76,6 +79,25 @@ def test_the_speed_of_search_is_measured_at_any_size():
         assert figures[name] > 0
         assert any(line.startswith(title) for line in report.lines)
     assert any("actual time" in line for line in figures["plan"])
+
+
+@pytest.mark.django_db
+def test_every_page_of_the_admin_that_can_be_looked_at_is_measured():
+    """Everything but the figures themselves; each page once, at a small size."""
+    report = admin.measure(lambda line: None, Namespace(scale=0.0))
+
+    figures = report.figures
+    assert figures["stored"] == {"skills": 500, "turns": 10_000, "sessions": 100, "waiting": 250}
+    measured = {row["page"] for row in figures["pages"]}
+    shown = {
+        f"{label} {row.route}".strip()
+        for label, table in [("", SITE), *MODELS.items()]
+        for row in read_table(COLUMNS + table)
+        if "GET" in row.methods and row.statuses["superuser"] == 200
+    }
+    assert measured == (shown | {"skills.skill rollback"}) - {"jsi18n"}
+    assert all(row["p50_ms"] > 0 for row in figures["pages"])
+    assert all(any(line.startswith(name) for line in report.lines) for name in measured)
 
 
 def test_an_unknown_benchmark_is_refused(monkeypatch, capsys):
