@@ -22,7 +22,7 @@ from mirix.admin_base import NotOfferedError, PageAdmin
 from mirix.admin_forms import ServiceForm
 from mirix.tenants.querysets import organization_id_of
 
-AT_MOST = 200
+AT_MOST = 100
 """So many rows are asked about at a time, the first of the list."""
 NOT_YOURS = "Your role in its organization does not let you."
 

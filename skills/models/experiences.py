@@ -123,6 +123,7 @@ class SkillExperience(Owned):
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="experience_organization_recent"),
+            models.Index(fields=["-created_at", "id"], name="experience_recent"),
             models.Index(
                 fields=["organization", "experience_type", "created_at"], name="experience_type_of_day"
             ),

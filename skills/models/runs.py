@@ -77,6 +77,7 @@ class AutoDreamRun(Owned):
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="run_organization_recent"),
+            models.Index(fields=["-created_at", "id"], name="run_recent"),
             models.Index(fields=["end_user", "-created_at"], name="run_end_user_recent"),
         ]
 
@@ -133,6 +134,7 @@ class DistillationAttempt(Owned):
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="attempt_organization_recent"),
+            models.Index(fields=["-created_at", "id"], name="attempt_recent"),
             models.Index(
                 fields=["organization", "created_at"],
                 include=["prompt_tokens", "completion_tokens"],
@@ -187,6 +189,7 @@ class ProposerCall(Owned):
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="proposercall_recent"),
+            models.Index(fields=["-created_at", "id"], name="proposercall_recent_of_all"),
             models.Index(
                 fields=["organization", "created_at"],
                 include=["prompt_tokens", "completion_tokens"],

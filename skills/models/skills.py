@@ -114,6 +114,7 @@ class Skill(Owned, SkillContent):
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="skill_organization_recent"),
+            models.Index(fields=["-created_at", "id"], name="skill_recent"),
             models.Index(fields=["end_user", "status", "-updated_at"], name="skill_end_user_recent"),
         ]
 
@@ -235,6 +236,8 @@ class SkillRevision(Owned, SkillContent):
         ]
         indexes = [
             models.Index(fields=["organization", "-created_at", "id"], name="revision_organization_recent"),
+            models.Index(fields=["-created_at", "id"], name="revision_recent"),
+            models.Index(fields=["state", "-created_at", "id"], name="revision_state_recent"),
             models.Index(
                 fields=["organization", "created_at"],
                 condition=Q(state="proposed"),

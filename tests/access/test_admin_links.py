@@ -19,9 +19,7 @@ LINK = re.compile(r'href="([^"]*)"')
 NO_START = {"logout", "login"}
 
 
-@pytest.mark.parametrize(
-    "visitor", ["reviewer", "operator", "administrator", "superuser", "stranger"]
-)
+@pytest.mark.parametrize("visitor", ["reviewer", "operator", "administrator", "superuser", "stranger"])
 def test_every_link_that_is_shown_opens(world: World, visitor: str):
     CLIENT.cookies.clear()
     CLIENT.cookies["sessionid"] = world.cookies[visitor]

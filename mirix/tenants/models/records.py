@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from mirix.ids import id_factory
+from mirix.shapes import as_numbers
 from mirix.tenants.models.base import TenantModel
 from mirix.tenants.models.organizations import Organization
 
@@ -48,7 +49,8 @@ class AuditEvent(TenantModel):
 
     class Meta:
         indexes = [
-            models.Index(fields=["organization", "-created_at", "id"], name="auditevent_org_recent_idx")
+            models.Index(fields=["organization", "-created_at", "id"], name="auditevent_org_recent_idx"),
+            models.Index(fields=["-created_at", "id"], name="auditevent_recent"),
         ]
         constraints = [
             models.CheckConstraint(
@@ -111,4 +113,4 @@ class ErasureReceipt(TenantModel):
     @property
     def total(self) -> int:
         """How many rows went."""
-        return sum(self.counts.values())
+        return sum(as_numbers(self.counts).values())
