@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -12,28 +11,30 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 
 from mirix.admin_base import PageAdmin
 from mirix.admin_forms import ScopedChoice, ServiceForm, WholeNumberField
+from mirix.days import last_days
 from mirix.sent import when_sent
 from mirix.tenants.models import EndUser, Organization
 from mirix.tenants.selectors import find_owner_of
 from mirix.text import clean_text
 from skills.admin.editing import user_of
-from skills.models import SearchSource
+from skills.models import SearchSource, Skill
 from skills.search.lanes import label_of, lanes_of
 from skills.search.log import log_search
 from skills.search.service import DEGRADED, FIELDS, MAX_LIMIT, METHODS, SEMANTIC, SearchResult, search
 from skills.search.tags import parse_filter_tags
-from skills.selectors.searches import MOST, degraded_by_day, most_retrieved, never_retrieved
+from skills.selectors.days import Amount
+from skills.selectors.searches import MOST, degraded_by_day
+from skills.selectors.use import most_returned, never_returned
 
 TITLE = "Try a search"
 LIMIT = 10
 LANE_ROWS = 10
 MAX_SUGGESTED = 200
 USE_DAYS = 30
-NEVER_SHOWN = 10
+MOST_SHOWN = NEVER_SHOWN = 10
 HEAVY = ("instructions", "triggers", "examples")
 METHOD_LABELS = {
     "hybrid": "hybrid: by words and by meaning",
@@ -241,24 +242,29 @@ def _to_choose(form: SearchForm) -> dict[str, Any]:
 
 def _use_of(organization: Organization) -> dict[str, Any]:
     """Return how the skills of an organization were used over the API lately."""
-    since = timezone.now() - timedelta(days=USE_DAYS)
-    never = never_retrieved(organization=organization, since=since)
-    count = never.order_by().values("pk")[:MOST].count()
+    asked: dict[str, Any] = {"organizations": [organization.pk], "since": last_days(USE_DAYS).moments[0]}
+    never = never_returned(Skill.objects.for_organization(organization), **asked)
+    count = never.values("pk")[:MOST].count()
+    newest = never.select_related("end_user").defer(*HEAVY).order_by("-created_at", "id")
     days = degraded_by_day(organization=organization)
     return {
         "use_days": USE_DAYS,
         "most": [
-            (skill, _counted(times, "time"))
-            for skill, times in most_retrieved(organization=organization, since=since)
+            (each.skill, _counted(each.times, "time")) for each in most_returned(**asked, limit=MOST_SHOWN)
         ],
-        "never": never.defer(*HEAVY)[:NEVER_SHOWN],
-        "never_count": _counted(count, "active skill"),
+        "never": newest[:NEVER_SHOWN],
+        "never_count": _counted(_amount(count), "active skill"),
         "never_rest": max(0, count - NEVER_SHOWN),
-        "degraded": [(day, _counted(count, "answer")) for day, count in reversed(days) if count],
+        "degraded": [(day, _counted(_amount(count), "answer")) for day, count in reversed(days) if count],
         "degraded_days": len(days),
     }
 
 
-def _counted(count: int, what: str) -> str:
-    number = f"{MOST:,} or more" if count >= MOST else f"{count:,}"
-    return f"{number} {what}{'' if count == 1 else 's'}"
+def _amount(count: int) -> Amount:
+    """Return what was counted to `MOST` and no further."""
+    return Amount(number=count, is_least=count >= MOST)
+
+
+def _counted(amount: Amount, what: str) -> str:
+    number = f"{amount.number:,}{' or more' if amount.is_least else ''}"
+    return f"{number} {what}{'' if amount.number == 1 else 's'}"

@@ -86,7 +86,7 @@ UNIQUE: dict[str, dict[str, str]] = {
 MANY = 20_000
 
 TRYING = {
-    "": 12,
+    "": 13,
     "?query=refund": 11,
     "?query=refund&user_id=alice": 12,
     "?query=refund&search_method=string_match": 9,

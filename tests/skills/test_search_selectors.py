@@ -8,13 +8,12 @@ import pytest
 import time_machine
 
 from skills.selectors import searches
-from skills.selectors.searches import degraded_by_day, most_retrieved, never_retrieved, searches_of, use_of
+from skills.selectors.searches import degraded_by_day, searches_of, use_of
 from tests.factories import make_content, make_owner, make_search, make_skill
 
 pytestmark = pytest.mark.django_db
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
-LONG_AGO = NOON - timedelta(days=365)
 DAY = timedelta(days=1)
 
 
@@ -64,53 +63,6 @@ class TestUse:
             use = use_of(skill=skills[0])
             assert use.newest[0].end_user.user_id == "alice"
             assert use.newest[0].client.name
-
-
-class TestMostAndNever:
-    def test_most_first_and_of_equals_by_name(self, owner, skills):
-        make_search(owner, skills[1:])
-        make_search(owner, [skills[2]])
-        assert most_retrieved(organization=owner.organization, since=LONG_AGO) == [
-            (skills[2], 2),
-            (skills[1], 1),
-        ]
-        make_search(owner, [skills[1]])
-        assert [skill for skill, _ in most_retrieved(organization=owner.organization, since=LONG_AGO)] == [
-            skills[1],
-            skills[2],
-        ]
-
-    def test_of_the_time_that_is_asked_for(self, owner, skills):
-        make_search(owner, [skills[0]], created_at=NOON - DAY)
-        make_search(owner, [skills[1]], created_at=NOON)
-        assert most_retrieved(organization=owner.organization, since=NOON) == [(skills[1], 1)]
-        assert set(never_retrieved(organization=owner.organization, since=NOON)) == {skills[0], skills[2]}
-
-    def test_never_are_the_active_ones_newest_first(self, owner, skills):
-        named(owner, "archived", status="archived")
-        make_search(owner, [skills[1]])
-        make_search(owner, [skills[0]], source="admin")
-        assert list(never_retrieved(organization=owner.organization, since=LONG_AGO)) == [
-            skills[2],
-            skills[0],
-        ]
-
-    def test_strangers_have_their_own(self, owner, stranger, skills):
-        make_search(stranger, skills)
-        theirs = named(stranger, "theirs")
-        assert most_retrieved(organization=owner.organization, since=LONG_AGO) == []
-        assert most_retrieved(organization=stranger.organization, since=LONG_AGO) == []
-        assert list(never_retrieved(organization=stranger.organization, since=LONG_AGO)) == [theirs]
-
-    @pytest.mark.parametrize("total", [1, 20])
-    def test_they_cost_two_queries_each(self, owner, skills, django_assert_num_queries, total):
-        for number in range(total):
-            make_search(owner, [named(owner, f"skill-{number}")])
-        with django_assert_num_queries(2):
-            found = most_retrieved(organization=owner.organization, since=LONG_AGO)
-            assert {str(skill.end_user) for skill, _ in found} == {"alice"}
-        with django_assert_num_queries(2):
-            assert len(never_retrieved(organization=owner.organization, since=LONG_AGO)) == 3
 
 
 class TestDegraded:
