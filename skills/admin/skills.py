@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import F
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from mirix.admin_base import OrganizationFilter, display, two_lines
 from mirix.admin_erasing import ErasingAdmin
@@ -15,8 +15,9 @@ from mirix.templatetags.mirix_admin import ago
 from mirix.tenants.models import ErasureReceipt
 from skills.admin.evidence import view_experience
 from skills.admin.history import HistoryAdmin
+from skills.admin.scope import MAX_TOGETHER
 from skills.admin.travelling import TravellingAdmin
-from skills.admin.use_filter import UseFilter
+from skills.admin.use_filter import UseFilter, is_of_too_many
 from skills.erasure.single import erase_skill
 from skills.models import RevisionState, Skill, SkillExperience
 from skills.selectors.searches import MOST, use_of
@@ -61,6 +62,11 @@ class SkillAdmin(TravellingAdmin, HistoryAdmin, ErasingAdmin):
     def updated(self, obj: Skill) -> str:
         """Return how long ago that was."""
         return ago(obj.updated_at)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list; where its filter is of too many organizations, say that one has to be chosen."""
+        too_many = MAX_TOGETHER if is_of_too_many(request) else 0
+        return super().changelist_view(request, {"too_many": too_many} | (extra_context or {}))
 
     erasing_title = "Erase this skill"
     erasing_text = (

@@ -27,10 +27,18 @@ class UseFilter(admin.SimpleListFilter):
         return [(NEVER, f"Never retrieved in {DAYS} days")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        """Narrow the list to what none returned; of more organizations than are told together, to nothing."""
+        """Narrow the list to what none returned; of more organizations than are told together, to nothing.
+
+        That they are too many, the list says (`is_of_too_many`).
+        """
         if self.value() != NEVER:
             return queryset
         scope = scope_of(request)
         if scope.ids is None:
             return queryset.none()
         return never_returned(queryset, organizations=scope.ids, since=last_days(DAYS).moments[0])
+
+
+def is_of_too_many(request: HttpRequest) -> bool:
+    """Return whether a list is asked what is never retrieved of more organizations than are told together."""
+    return request.GET.get(UseFilter.parameter_name) == NEVER and scope_of(request).ids is None
