@@ -20,8 +20,6 @@ from skills.selectors.use import most_returned
 
 DAYS = 30
 QUEUE_ON_HOME = 6
-SORTED_OF_QUEUE = 200
-"""Of a longer queue those that wait longest are sorted: the home page waits for no sorting of all."""
 RUNNING_ON_HOME = 10
 SKILLS_ON_HOME = 5
 
@@ -54,10 +52,8 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def _queue(scope: Scope) -> QuerySet:
-    waiting = scope.rows(SkillRevision).filter(state=RevisionState.PROPOSED)
-    oldest = waiting.order_by("created_at").values("pk")[:SORTED_OF_QUEUE]
-    ranked = scope.rows(SkillRevision).filter(pk__in=oldest).order_by(*QUEUE_ORDER)
-    return ranked.select_related("organization", "end_user")[:QUEUE_ON_HOME]
+    waiting = scope.rows(SkillRevision).filter(state=RevisionState.PROPOSED).order_by(*QUEUE_ORDER)
+    return waiting.select_related("organization", "end_user")[:QUEUE_ON_HOME]
 
 
 def _charts(scope: Scope, days: dict[str, Days], span: Span) -> list[Chart]:

@@ -322,6 +322,29 @@ def test_of_very_many_organizations_days_are_told_of_the_one_that_is_chosen(owne
     assert shown(browser.get(HOME, {"organization": owner.organization.pk})) == EXPECTED
 
 
+def test_of_very_many_organizations_the_list_of_what_nobody_gets_says_that_one_is_to_be_chosen(owner):
+    skill = make_skill(owner)
+    for _ in range(MAX_TOGETHER):
+        make_organization()
+    browser = as_user(make_superuser())
+    never = {"use": "never"}
+    answer = browser.get("/admin/skills/skill/", never)
+    assert list(answer.context["cl"].result_list) == []
+    assert "too many to tell together what no search returned" in answer.content.decode()
+    chosen = browser.get("/admin/skills/skill/", never | {"organization": owner.organization.pk})
+    assert list(chosen.context["cl"].result_list) == [skill]
+    assert "too many to tell" not in chosen.content.decode()
+    assert "too many to tell" not in browser.get("/admin/skills/skill/").content.decode()
+
+
+def test_next_to_decide_is_what_weighs_most_of_all_that_waits(owner):
+    rows = [make_proposal(owner) for _ in range(8)]
+    for weight, row in enumerate(rows):  # the latest weighs most
+        type(row).objects.filter(pk=row.pk).update(priority=weight / 10)
+    queue = as_user(make_superuser()).get(HOME).context["queue"]
+    assert queue == rows[:1:-1]
+
+
 def test_hostile_names_are_text(owner):
     organization = make_organization(HOSTILE)
     mine = make_owner(organization, HOSTILE)
