@@ -21,6 +21,7 @@ from mirix.tenants.principal import RELEASE_QUARANTINED, ROLES_WITH
 from skills.admin.columns import per_cent
 from skills.admin.evidence import view_experience
 from skills.admin.forms import ReleaseForm
+from skills.admin.of_skill import ExperiencesOfSkill
 from skills.models import SkillExperience
 from skills.quarantine import release_experience
 
@@ -66,6 +67,7 @@ class ExperienceAdmin(BulkAdmin):
         "verified",
         "quarantined",
         DayFilter,
+        ExperiencesOfSkill,
         OrganizationFilter,
     )
     list_select_related = ("session",)

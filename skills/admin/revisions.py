@@ -19,6 +19,7 @@ from skills.admin.changes import remember_view
 from skills.admin.columns import per_cent, plus_minus
 from skills.admin.deciding import DecisionAdmin, page_of, say_approved, state_tag
 from skills.admin.editing import may_edit, save_proposal, user_of
+from skills.admin.of_skill import RevisionsOfSkill
 from skills.admin.queue import FILTERS, Place, carried, deciders_of, may_decide, place_of
 from skills.admin.queue_filters import AgeFilter, RiskFilter, RunFilter, StateFilter, SupportFilter
 from skills.admin.reasons import REASONS
@@ -58,6 +59,7 @@ class RevisionAdmin(DecisionAdmin):
         SupportFilter,
         AgeFilter,
         RunFilter,
+        RevisionsOfSkill,
         OrganizationFilter,
     )
     list_select_related = ("organization", "end_user", "skill", "base")

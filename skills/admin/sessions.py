@@ -21,6 +21,7 @@ from mirix.admin_base import display
 from mirix.admin_forms import actor_of, operates
 from mirix.tenants.owners import Owner
 from skills.admin.evidence import KINDS
+from skills.admin.of_skill import SessionsOfSkill
 from skills.admin.replies import reply_of, with_reply
 from skills.models import RevisionState, SkillExperience, SkillRevision
 from skills.operating import start_run
@@ -48,6 +49,7 @@ class LearnedSessionAdmin(SessionAdmin):
         "last_turn_at",
         "created_at",
     )
+    list_filter: Any = (*SessionAdmin.list_filter, SessionsOfSkill)
 
     def annotated(self, rows: QuerySet) -> QuerySet:
         """Count the experiences of each session."""
