@@ -1,4 +1,4 @@
-"""Skills that travel: selected ones leave as a ZIP of SKILL.md files, uploaded ones arrive as proposals."""
+"""Skills that travel: they leave as SKILL.md files, many in a ZIP; uploaded ones arrive as proposals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
@@ -19,9 +19,9 @@ from mirix.admin_base import PageAdmin
 from mirix.admin_forms import ScopedChoice, ServiceForm, operated_ids
 from mirix.tenants.models import EndUser
 from mirix.tenants.owners import Owner
-from skills.interop.exporting import top_of, tree
+from skills.interop.exporting import skill_md, top_of, tree
 from skills.interop.importing import ImportOutcome, ImportStatus, counts_of, import_skills
-from skills.interop.skill_md import FILE_NAME
+from skills.interop.skill_md import FILE_NAME, MEDIA_TYPE
 from skills.interop.sources import MAX_ARCHIVE_BYTES, Found, find_in_upload
 from skills.interop.targets import write_zip
 from skills.models import Skill
@@ -89,9 +89,13 @@ class TravellingAdmin(PageAdmin):
     before_list = "admin/skills/skill/before.html"
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the import."""
-        view = self.admin_site.admin_view(self.import_view)
-        return [path("import/", view, name="skills_skill_import"), *super().get_urls()]
+        """Add the import, and the export of one."""
+        wrap = self.admin_site.admin_view
+        return [
+            path("import/", wrap(self.import_view), name="skills_skill_import"),
+            path("<path:object_id>/export/", wrap(self.export_view), name="skills_skill_export"),
+            *super().get_urls(),
+        ]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list, and above it the way to the import for those who may operate."""
@@ -110,12 +114,19 @@ class TravellingAdmin(PageAdmin):
         if not files:
             self.message_user(request, "None of these skills is there any more.", messages.ERROR)
             return None
-        stream = io.BytesIO()
-        write_zip(stream, files, top_of([name for name, _ in files]))
-        answer = HttpResponse(stream.getvalue(), content_type="application/zip")
-        name = files[0][0].split("/")[0] if len(files) == 1 else "skills"
-        answer["Content-Disposition"] = f'attachment; filename="{name}.zip"'
-        return answer
+        return _as_zip(files)
+
+    def export_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Answer with one skill as its SKILL.md, or (`?as=zip`) as the ZIP of its folder. It only reads."""
+        skill = self.visible_object(request, object_id)
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        match request.GET.get("as", ""):
+            case "":
+                return _attached(skill_md(skill=skill), MEDIA_TYPE, FILE_NAME)
+            case "zip":
+                return _as_zip(tree(skills=[skill]))
+        raise Http404
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
         """Show the form; on POST propose what was sent and report each file."""
@@ -150,6 +161,20 @@ class TravellingAdmin(PageAdmin):
         shared = {"opts": self.opts, "media": self.media, "title": TITLE, "text": TEXT, "submit": "Import"}
         context = {**self.admin_site.each_context(request), **shared, "back": back, **context}
         return TemplateResponse(request, template, context, status=status)
+
+
+def _as_zip(files: list[tuple[str, bytes]]) -> HttpResponse:
+    stream = io.BytesIO()
+    write_zip(stream, files, top_of([name for name, _ in files]))
+    name = files[0][0].split("/")[0] if len(files) == 1 else "skills"
+    return _attached(stream.getvalue(), "application/zip", f"{name}.zip")
+
+
+def _attached(data: bytes, media_type: str, name: str) -> HttpResponse:
+    """Return a file to be saved under a name, which is ours or a slug."""
+    answer = HttpResponse(data, content_type=media_type)
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
 
 
 def may_import(request: HttpRequest) -> bool:

@@ -307,6 +307,9 @@ merge
 
 # What comes back, and what is taken out; which of them a skill's status allows, its service says.
 HISTORY = """
+export
+  GET             302     403       200       200       200            200        404
+  POST            302     403       405       405       405            405        404
 compare
   GET             302     403       200       200       200            200        404
   POST            302     403       405       405       405            405        404
