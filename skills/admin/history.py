@@ -17,15 +17,15 @@ from skills.admin.changes import changes_context, remember_view
 from skills.admin.editing import WritingAdmin, as_validation_error, may_edit, save_skill, user_of
 from skills.admin.forms import MergeForm, ReasonForm
 from skills.admin.queue import may_decide
+from skills.admin.timeline import timeline_of
 from skills.content import Content
-from skills.models import RevisionState, Skill, SkillStatus
+from skills.models import RevisionState, Skill, SkillRevision, SkillStatus
 from skills.review.errors import BaseConflict, ReviewError
 from skills.review.history import MOVES, move, moves_from, rollback
 from skills.review.merges import propose_merge
-from skills.selectors.history import NoSuchRevision, find_of, pair_of, versions_of
+from skills.selectors.history import NoSuchRevision, find_of, pair_of
 from skills.selectors.skills import others_of
 
-MAX_VERSIONS = 100
 SAID = {
     "archive": "No agent finds it from then on; it stays here with its history, and can be restored.",
     "restore": "Agents find it again with their next search.",
@@ -62,16 +62,17 @@ class HistoryAdmin(DecidingAdmin, WritingAdmin):
             *super().get_urls(),
         ]
 
-    def history_context(self, request: HttpRequest, skill: Skill) -> dict[str, Any]:
-        """Return what the page of a skill offers to do with it, and the versions to choose among."""
+    def history_context(
+        self, request: HttpRequest, skill: Skill, *besides: SkillRevision | None
+    ) -> dict[str, Any]:
+        """Return what the page of a skill offers to do with it, and its past with `besides` in it."""
         decides = may_decide(request, skill)
-        versions = list(versions_of(skill=skill).defer("instructions", "examples")[:MAX_VERSIONS])
         return {
             "may_edit": (edits := may_edit(request, skill)),
             "may_merge": edits and skill.status != SkillStatus.ARCHIVED and others_of(skill=skill).exists(),
             "may_decide": decides,
             "moves": moves_from(skill.status) if decides else [],
-            "versions": versions,
+            "timeline": timeline_of(skill, besides=besides),
         }
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -99,7 +100,7 @@ class HistoryAdmin(DecidingAdmin, WritingAdmin):
             "old": old,
             "new": new,
             "title": "Compare",
-        } | self.history_context(request, skill)
+        } | self.history_context(request, skill, old, new)
         response = self.render(request, "admin/skills/skill/compare.html", context, skill, "Compare", 200)
         remember_view(request, response)
         return response

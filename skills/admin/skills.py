@@ -15,21 +15,16 @@ from mirix.templatetags.mirix_admin import ago
 from mirix.tenants.models import ErasureReceipt
 from skills.admin.evidence import view_experience
 from skills.admin.history import HistoryAdmin
+from skills.admin.lineage import drawing_of
 from skills.admin.scope import MAX_TOGETHER
 from skills.admin.travelling import TravellingAdmin
 from skills.admin.use_filter import UseFilter, is_of_too_many
+from skills.admin.use_of_one import use_context
 from skills.erasure.single import erase_skill
-from skills.models import RevisionState, Skill, SkillExperience
-from skills.selectors.searches import MOST, use_of
+from skills.models import ReviewDecision, RevisionState, Skill, SkillExperience, SkillStatus
+from skills.selectors.lineage import lineage_of
 
 STATUS_COLOURS = {"Active": "success", "Archived": "info", "Quarantined": "danger"}
-REVISION_COLOURS = {
-    RevisionState.PROPOSED.value: "info",
-    RevisionState.PUBLISHED.value: "success",
-    RevisionState.REJECTED.value: "danger",
-    RevisionState.SUPERSEDED.value: "plain",
-}
-MAX_REVISIONS = 100
 MAX_EVIDENCE = 50
 
 
@@ -79,8 +74,7 @@ class SkillAdmin(TravellingAdmin, HistoryAdmin, ErasingAdmin):
         return erase_skill(skill=obj, actor=actor_of(request))
 
     def page_context(self, request: HttpRequest, obj: Skill) -> dict[str, Any]:
-        """Return its past, and the experiences that its published versions rest on."""
-        revisions = obj.revisions.select_related("author").order_by("-created_at", "id")[:MAX_REVISIONS]
+        """Return its past, where it comes from, how it is used, and the experiences that it rests on."""
         experiences = SkillExperience.objects.with_owner_of(obj)
         support = (
             experiences.filter(
@@ -91,14 +85,23 @@ class SkillAdmin(TravellingAdmin, HistoryAdmin, ErasingAdmin):
             .select_related("turn", "session")
             .order_by((F("importance") * F("credibility")).desc(), "id")[:MAX_EVIDENCE]
         )
-        use = use_of(skill=obj)
+        history = self.history_context(request, obj)
+        obj.refresh_from_db(fields=self.heavy_fields)
         return {
             "skill": obj,
             "may_erase": administers(request, obj.organization_id),
-            "use": use,
-            "times": f"{MOST:,} or more" if use.times == MOST else f"{use.times:,}",
             "status_colour": STATUS_COLOURS[obj.get_status_display()],
-            "revisions": [(revision, REVISION_COLOURS[revision.state]) for revision in revisions],
+            "set_aside": _set_aside(obj),
+            "drawing": drawing_of(lineage_of(skill=obj), revisions_in_all=history["timeline"].total),
             "evidence": [view_experience(experience) for experience in support],
             "waiting": obj.revisions.filter(state=RevisionState.PROPOSED).first(),
-        } | self.history_context(request, obj)
+            **use_context(obj),
+            **history,
+        }
+
+
+def _set_aside(skill: Skill) -> ReviewDecision | None:
+    """Return who took a skill out of use that no agent finds, when and why."""
+    if skill.status == SkillStatus.ACTIVE or skill.current_revision is None:
+        return None
+    return skill.current_revision.decisions.order_by("-created_at", "-id").first()

@@ -1,21 +1,24 @@
-"""How skills are used over the API: which are returned most, and which never.
+"""How skills are used over the API: which are returned most, which never, and how often one is a day.
 
 Read are the newest searches, `READ` in all: a log of millions costs what a log of thousands does.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from django.db import connection
 from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
+from django.utils import timezone
 
+from mirix.days import Span
 from mirix.tenants.scope import require
 from skills.models import SearchEvent, SearchSource, Skill, SkillStatus
-from skills.selectors.days import Amount
+from skills.selectors.days import Amount, Days
 
 READ = 2_000
 """Of all organizations together: enough to tell what is used, and read while somebody waits for a page."""
@@ -71,6 +74,34 @@ def never_returned(skills: QuerySet, *, organizations: Sequence[str], since: dat
         require(pk)
     never = RawSQL(NEVER, _asked(organizations, since), output_field=BooleanField())  # noqa: S611  (our own SQL)
     return skills.filter(never, status=SkillStatus.ACTIVE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaysOfUse:
+    """How many searches returned a skill each day."""
+
+    days: Days
+    since: date | None
+    """The day before which there are searches that were not read; None where all of them were."""
+
+
+def returned_by_day(*, skill: Skill, span: Span) -> DaysOfUse:
+    """Return how many of the newest `READ` searches of `span` that returned a skill there were a day.
+
+    One query.
+    """
+    start, end = span.moments
+    searches = SearchEvent.objects.with_organization_of(skill).filter(
+        source=SearchSource.API, skill_ids__contains=[skill.pk], created_at__gte=start, created_at__lt=end
+    )
+    newest = searches.order_by("-created_at", "id").values_list("created_at", flat=True)[: READ + 1]
+    found = [timezone.localtime(moment).date() for moment in newest]
+    counts = Counter(found[:READ])
+    cut = found[READ - 1] if len(found) > READ else None
+    return DaysOfUse(
+        days={day: Amount(number=counts[day], is_least=day == cut) for day in span},
+        since=cut,
+    )
 
 
 def _asked(organizations: Sequence[str], since: datetime) -> list:

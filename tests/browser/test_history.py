@@ -81,7 +81,7 @@ def test_two_people_edit_one_skill(screen: OpenScreen, owner, skill, width, sche
     mine.page.get_by_role("button", name="Publish").click()
     assert "Published refund-a-paid-order 0.1.3." in mine.text()
 
-    mine.page.get_by_label("From").select_option(index=3)
+    mine.page.locator("select[name=from]").select_option(index=3)
     mine.page.get_by_role("button", name="Compare").click()
     assert "0.1.0 → 0.1.3" in mine.text()
     assert mine.overflow() <= 0

@@ -97,6 +97,9 @@ TRYING = {
 HOME = 23
 """The home page of a superuser who sees several organizations."""
 
+SKILL = 25
+"""The page of a skill with its versions, what it was learned from, and the searches that returned it."""
+
 API = {
     "memory/search": 5,
     "memory/search_all_users": 4,
@@ -259,3 +262,19 @@ def test_the_home_page_costs_what_it_should(owner):
         count, queries = measured(call)
         found.append(count)
     assert found == [HOME, HOME], queries
+
+
+def test_the_page_of_a_skill_costs_what_it_should(owner):
+    skill = make_skill(owner)
+    call = partial(as_user(make_superuser()).get, reverse("admin:skills_skill_change", args=[skill.pk]))
+    session = make_session(owner, [{"role": "user", "content": "No, use the other card."}])
+    found = []
+    for rows in (1, 19):
+        for _ in range(rows):
+            make_search(owner, [skill])
+            for state, version in (("published", "0.1.1"), ("rejected", ""), ("superseded", "")):
+                revision = make_proposal(owner, skill=skill, state=state, version=version)
+                revision.experiences.add(make_experience(owner, session))
+        count, queries = measured(call)
+        found.append(count)
+    assert found == [SKILL, SKILL], queries

@@ -74,7 +74,7 @@ def test_a_skill_says_how_it_is_used(browser, owner, stranger, skill):
     make_search(owner, [skill], query="", end_user=None)
     make_search(stranger, [skill], query="a secret of strangers")
     text = browser.get(page("skills.skill", skill.pk)).content.decode()
-    assert "Returned 2 times, last just now." in text
+    assert ">2 times</a>, last just now." in text
     assert page("skills.searchevent", event.pk) in text
     assert "(newest first)" in text
     assert "all users" in text
@@ -83,10 +83,10 @@ def test_a_skill_says_how_it_is_used(browser, owner, stranger, skill):
 
 def test_more_than_is_counted_is_said_to_be_more(browser, owner, skill, monkeypatch):
     monkeypatch.setattr(searches, "MOST", 2)
-    monkeypatch.setattr("skills.admin.skills.MOST", 2)
+    monkeypatch.setattr("skills.admin.use_of_one.MOST", 2)
     for _ in range(3):
         make_search(owner, [skill])
-    assert "Returned 2 or more times" in browser.get(page("skills.skill", skill.pk)).content.decode()
+    assert ">2+ times</a>" in browser.get(page("skills.skill", skill.pk)).content.decode()
 
 
 def test_the_page_of_a_skill_costs_the_same_with_many_searches(browser, owner, skill):
