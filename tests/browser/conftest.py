@@ -25,6 +25,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / "var" / "test-results" / "browser"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+LOOKS = (("dark", True, None), ("light", False, None), ("390", False, 390))
+"""By the name of a picture: whether it is dark, and the width where it is not the page's own."""
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -77,8 +79,9 @@ class Screen:
             self.faults.append(f"request to another host: {request.url}")
 
     def _failed(self, request: Any) -> None:
-        # A page that is left gives up what it was still loading; that is no fault of either page.
-        if not (request.failure == "net::ERR_ABORTED" and "/static/" in request.url):
+        # A page that is left gives up what it still loads or asks for; that is no fault of either.
+        is_given_up = request.failure == "net::ERR_ABORTED" and request.method == "GET"
+        if not (is_given_up and request.resource_type != "document"):
             self.faults.append(f"request failed: {request.url} ({request.failure})")
 
     def _response(self, response: Any) -> None:
@@ -98,6 +101,24 @@ class Screen:
         self.page.evaluate("document.fonts.ready.then(() => true)")
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
+    def keep_in_every_look(self, name: str) -> None:
+        """Keep pictures of the page in light, in dark, and on a narrow screen, on which it has to fit."""
+        size = self.page.viewport_size
+        assert size is not None
+        for look, is_dark, width in LOOKS:
+            # The theme asks the browser for its scheme once, when a page begins.
+            self.page.evaluate("dark => document.documentElement.classList.toggle('dark', dark)", is_dark)
+            self.page.set_viewport_size(size | {"width": width or size["width"]})
+            assert self.overflow() <= 0, f"{name}, {look}"
+            self.keep(f"{name}-{look}")
+        self.page.set_viewport_size(size)
+
+    def forgive(self, status: int, path: str) -> None:
+        """Take an answer that was meant for none of the page's faults; there has to be this one alone."""
+        told = [fault for fault in self.faults if not fault.startswith("console: Failed to load resource")]
+        assert [(fault[:3], path_of(fault)) for fault in told] == [(str(status), path)], self.faults
+        self.faults.clear()
+
     def barriers(self) -> list[str]:
         """What axe finds that keeps somebody from using the page: its serious and critical findings."""
         found = Axe().run(self.page).response["violations"]
@@ -113,6 +134,11 @@ class Screen:
 
 
 OpenScreen = Callable[..., Screen]
+
+
+def path_of(url: str) -> str:
+    """The path of an address, without host and query."""
+    return re.sub(r"^.*?https?://[^/]+", "", url).split("?")[0]
 
 
 @pytest.fixture
@@ -135,8 +161,3 @@ def screen(browser: Browser, live_server: Any) -> Iterator[OpenScreen]:
     for each in opened:
         each.page.context.close()
     assert faults == []
-
-
-def path_of(url: str) -> str:
-    """The path of an address, without host and query."""
-    return re.sub(r"^https?://[^/]+", "", url).split("?")[0]

@@ -157,21 +157,6 @@ def test_a_page_tells_that_somebody_else_decided_and_keeps_what_was_typed(owner,
     rita.page.wait_for_url(f"**{page_of(three[1])}")
 
 
-def test_edited_and_approved_and_taken_back(owner, three, screen: OpenScreen):
-    here = screen(make_member(owner.organization)).open(page_of(three[0]))
-    here.page.get_by_role("link", name="Edit and approve").click()
-    here.page.get_by_label("Instructions").fill("1. Ask.\n2. Charge it once.")
-    here.page.get_by_role("button", name="Publish").click()
-    here.page.wait_for_url(f"**{page_of(three[1])}")
-    expect(here.page.get_by_text("Published pay 0.1.0.")).to_be_visible()
-    skill = Skill.objects.get()
-    assert (skill.instructions, skill.status) == ("1. Ask.\n2. Charge it once.", "active")
-    here.page.get_by_role("button", name="Undo").click()
-    expect(here.page.get_by_text("is archived")).to_be_visible()
-    skill.refresh_from_db()
-    assert skill.status == "archived"
-
-
 @pytest.mark.parametrize(("width", "scheme"), [(1920, "light"), (390, "dark")])
 def test_both_ways_to_show_an_edit_fit_and_the_choice_is_remembered(width, scheme, owner, screen: OpenScreen):
     text = "".join(

@@ -1,4 +1,4 @@
-"""A reviewer's way through the admin: log in, read, decide, look around."""
+"""The admin in the browser: what an edit shows, hostile texts, pages in their window, keys of the moment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from conversations.tasks import store_turns
 from mirix.tenants.owners import Owner
-from skills.models import ReviewDecision, Skill, SkillRevision
+from skills.models import SkillRevision
 from tests.browser.conftest import OpenScreen, path_of
 from tests.factories import (
     make_content,
@@ -89,42 +89,6 @@ def proposal(owner: Owner, name: str, importance: float = 0.8, **fields) -> Skil
     return revision
 
 
-def test_one_logs_in_by_the_form(owner, screen: OpenScreen):
-    make_member(owner.organization, "reviewer", "rita", password="a long pass phrase")
-    here = screen().open("/admin/")
-    assert path_of(here.page.url) == "/admin/login/"
-    here.page.get_by_label("Username").fill("rita")
-    here.page.get_by_label("Password").fill("something else")
-    here.page.get_by_role("button", name="Log in").click()
-    expect(here.page.get_by_text("Please enter the correct")).to_be_visible()
-    here.keep("login")
-    here.page.get_by_label("Username").fill("rita")
-    here.page.get_by_label("Password").fill("a long pass phrase")
-    here.page.get_by_role("button", name="Log in").click()
-    expect(here.page.get_by_text("Bring the first sessions")).to_be_visible()
-    assert path_of(here.page.url) == "/admin/"
-
-
-def test_a_proposal_is_read_down_to_the_turn_and_approved(owner, screen: OpenScreen):
-    revision = proposal(owner, "pay-with-the-right-card")
-    here = screen(make_member(owner.organization)).open("/admin/")
-    here.page.get_by_role("link", name="pay-with-the-right-card").click()
-    assert path_of(here.page.url) == page_of(revision)
-    assert here.page.locator("mark").all_inner_texts() == ["use the other card", "Error: card 6 is expired"]
-    here.page.get_by_role("link", name="Read it in session").first.click()
-    turn = here.page.locator("#turn-4")
-    expect(turn).to_be_in_viewport()
-    assert turn.locator("mark").inner_text() == "use the other card"
-    expect(turn.get_by_role("link", name="Ask which card to use")).to_be_visible()
-    here.page.locator("#turn-2 summary").click()
-    expect(here.page.locator("#turn-2 pre")).to_contain_text('"card": "6"')
-    here.page.go_back()
-    here.page.get_by_role("button", name="Approve and publish 0.1.0").click()
-    expect(here.page.get_by_text("Published pay-with-the-right-card 0.1.0.")).to_be_visible()
-    expect(here.page.get_by_text("Nothing waits for you")).to_be_visible()
-    assert Skill.objects.get().current_revision == revision
-
-
 def test_an_edit_shows_what_comes_and_goes(owner, screen: OpenScreen):
     skill = make_skill(owner, make_content(name="pay", instructions="1. Ask for the card.\n2. Charge it."))
     edit = make_proposal(
@@ -136,77 +100,6 @@ def test_an_edit_shows_what_comes_and_goes(owner, screen: OpenScreen):
     assert [text.strip() for text in shown.locator("ins").all_inner_texts()] == ["stored"]
     assert [text.strip() for text in shown.locator("del").all_inner_texts()] == ["it"]
     expect(here.page.get_by_text("Unchanged: name, kind")).to_be_visible()
-
-
-def test_a_proposal_is_rejected_with_a_reason_and_the_next_comes(owner, screen: OpenScreen):
-    first, second = proposal(owner, "first", 0.9), proposal(owner, "second", 0.5)
-    here = screen(make_member(owner.organization, username="rita")).open(page_of(first))
-    here.page.locator("summary", has_text="Reject").click()
-    here.page.get_by_role("button", name="Reject").click()  # without a reason the form is not sent
-    here.page.get_by_label("Something else").check()
-    here.page.get_by_role("button", name="Reject").click()  # nor without words for something else
-    assert path_of(here.page.url) == page_of(first)
-    here.page.get_by_label("In your words").fill("The desk takes no cards.")
-    here.page.get_by_role("button", name="Reject").click()
-    expect(here.page.get_by_text("Rejected first.")).to_be_visible()
-    assert path_of(here.page.url) == page_of(second)
-    decision = ReviewDecision.objects.get()
-    assert (decision.decision, decision.reason, decision.decided_by_name) == (
-        "reject",
-        "The desk takes no cards.",
-        "rita",
-    )
-    here.open(page_of(first))
-    expect(here.page.get_by_text("The desk takes no cards.")).to_be_visible()
-
-
-def test_the_queue_is_worked_off_by_keys(owner, screen: OpenScreen):
-    first, second, third = (
-        proposal(owner, "first", 0.9),
-        proposal(owner, "second", 0.6),
-        proposal(owner, "third", 0.3),
-    )
-    here = screen(make_member(owner.organization)).open(page_of(first))
-    for key, there in (("j", second), ("j", third), ("j", first), ("k", third), ("k", second)):
-        here.page.keyboard.press(key)
-        here.page.wait_for_url(f"**{page_of(there)}")
-    expect(here.page.locator(".mx-btn--arming")).to_have_count(0)
-    here.page.keyboard.press("a")  # the three are much the same, which is to be watched: it asks first
-    expect(here.page.get_by_role("status")).to_have_text(
-        "There is something to watch. Press a once more to approve."
-    )
-    here.page.wait_for_timeout(450)
-    here.page.keyboard.press("a")
-    here.page.wait_for_url(f"**{page_of(third)}")
-    here.page.keyboard.press("r")
-    expect(here.page.get_by_label("It is wrong, or misleads")).to_be_focused()
-    here.page.keyboard.press("Space")
-    here.page.keyboard.press("Tab")
-    expect(here.page.get_by_label("In your words")).to_be_focused()
-    here.page.keyboard.type("just a habit")  # letters typed into the reason are no commands
-    assert path_of(here.page.url) == page_of(third)
-    here.page.keyboard.press("Tab")
-    here.page.keyboard.press("Enter")
-    here.page.wait_for_url(f"**{page_of(first)}")
-    states = dict(SkillRevision.objects.values_list("name", "state"))
-    assert states == {"first": "proposed", "second": "published", "third": "rejected"}
-
-
-def test_the_second_of_two_reviewers_is_told(owner, screen: OpenScreen):
-    revision = proposal(owner, "contested")
-    rita, bob = (screen(make_member(owner.organization, username=name)) for name in ("rita", "bob"))
-    rita.open(page_of(revision))
-    bob.open(page_of(revision))
-    bob.page.locator("summary", has_text="Reject").click()
-    bob.page.get_by_label("Another skill says it already").check()
-    bob.page.get_by_role("button", name="Reject").click()
-    expect(bob.page.get_by_text("Rejected contested.")).to_be_visible()
-    rita.page.get_by_role("button", name="Approve").click()
-    expect(rita.page.get_by_text("Nothing was changed")).to_be_visible()
-    expect(rita.page.get_by_text("Another skill says it already")).to_be_visible()
-    assert not Skill.objects.exists()
-    assert [fault.partition(" ")[0] for fault in rita.faults] == ["409", "console:"]
-    rita.faults.clear()
 
 
 def test_what_models_and_callers_wrote_never_runs(owner, screen: OpenScreen):
@@ -262,22 +155,6 @@ def test_what_models_and_callers_wrote_never_runs(owner, screen: OpenScreen):
         assert here.page.locator('a[href^="javascript:window"]').count() == 0, path
     here.open(page_of(create))
     here.keep("hostile")
-
-
-def test_a_reviewer_of_another_organization_sees_none_of_it(owner, screen: OpenScreen):
-
-    revision = proposal(owner, "not-for-you")
-    here = screen(make_member(make_owner().organization))
-    for path in ("/admin/", QUEUE, "/admin/skills/skill/", "/admin/conversations/session/"):
-        here.open(path)
-        assert "not-for-you" not in here.text()
-        assert "alice" not in here.text()
-    here.open(page_of(revision))
-    assert here.faults == [
-        f"404 GET {here.base}{page_of(revision)}",
-        "console: Failed to load resource: the server responded with a status of 404 (Not Found)",
-    ]
-    here.faults.clear()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
