@@ -11,7 +11,6 @@ import os
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # playwright keeps an event loop in this thread
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,32 +21,24 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.browser import chromium
+
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / "var" / "test-results" / "browser"
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 LOOKS = (("dark", True, None), ("light", False, None), ("390", False, 390))
 """By the name of a picture: whether it is dark, and the width where it is not the page's own."""
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    path = chromium.path()
     if path is None:
         message = "no Chromium was found; install it, or name it in the variable CHROMIUM"
         if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        browser = playwright.chromium.launch(executable_path=path, args=list(chromium.ARGUMENTS))
         yield browser
         browser.close()
 

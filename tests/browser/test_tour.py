@@ -1,4 +1,4 @@
-"""The admin in the browser: what an edit shows, hostile texts, pages in their window, keys of the moment."""
+"""The admin in the browser: what an edit shows, pages in their window, keys and their moment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 QUEUE = "/admin/skills/skillrevision/"
-HOSTILE = '"><img src=x onerror="window.ran=1"></textarea></script><script>window.ran=1</script>'
 CUT_OFF = """() => {
     let box = document.querySelector("#result_list");
     while (box && !["auto", "scroll"].includes(getComputedStyle(box).overflowX)) box = box.parentElement;
@@ -100,61 +99,6 @@ def test_an_edit_shows_what_comes_and_goes(owner, screen: OpenScreen):
     assert [text.strip() for text in shown.locator("ins").all_inner_texts()] == ["stored"]
     assert [text.strip() for text in shown.locator("del").all_inner_texts()] == ["it"]
     expect(here.page.get_by_text("Unchanged: name, kind")).to_be_visible()
-
-
-def test_what_models_and_callers_wrote_never_runs(owner, screen: OpenScreen):
-    content = make_content(
-        name="hostile",
-        description=HOSTILE,
-        instructions=f"[click](javascript:window.ran=1)\n{HOSTILE}",
-        triggers=[HOSTILE],
-        examples=[{HOSTILE: HOSTILE}],
-        filter_tags={HOSTILE: HOSTILE},
-    )
-    run = make_run(owner, notes=[HOSTILE], counts={HOSTILE: 1}, error=HOSTILE)
-    skill = make_skill(owner, content)
-    create = make_proposal(
-        owner, make_content(description=HOSTILE), rationale=HOSTILE, risk_flags=[HOSTILE], run=run
-    )
-    edit = make_proposal(owner, make_content(name="hostile", instructions=HOSTILE * 2), skill)
-    session = make_session(
-        owner,
-        [
-            {"role": "user", "content": HOSTILE},
-            {"role": "tool", "tool_name": HOSTILE, "content": HOSTILE * 20},
-        ],
-        last_error=HOSTILE,
-        filter_tags={HOSTILE: HOSTILE},
-    )
-    experience = make_experience(owner, session, title=HOSTILE, content=HOSTILE, quote=HOSTILE, topic=HOSTILE)
-    for revision in (create, edit):
-        revision.experiences.add(experience)
-    intake = make_intake(owner, report={"skipped": [{"index": 0, "reason": HOSTILE}]}, error=HOSTILE)
-    owner.end_user.name = HOSTILE
-    owner.end_user.save()
-    here = screen(make_superuser())
-    for path in (
-        "/admin/",
-        QUEUE,
-        page_of(create),
-        page_of(edit),
-        "/admin/skills/skill/",
-        f"/admin/skills/skill/{skill.pk}/change/",
-        "/admin/skills/skillexperience/",
-        f"/admin/skills/skillexperience/{experience.pk}/change/",
-        f"/admin/skills/autodreamrun/{run.pk}/change/",
-        "/admin/conversations/session/",
-        f"/admin/conversations/session/{session.pk}/change/",
-        f"/admin/conversations/intakerecord/{intake.pk}/change/",
-        "/admin/tenants/enduser/",
-        f"/admin/tenants/enduser/{owner.end_user.pk}/change/",
-    ):
-        here.open(path)
-        assert here.page.evaluate("window.ran") is None, path
-        assert here.page.locator('img[src="x"]').count() == 0, path
-        assert here.page.locator('a[href^="javascript:window"]').count() == 0, path
-    here.open(page_of(create))
-    here.keep("hostile")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
