@@ -28,7 +28,7 @@ from tests.mirix.states import ROOT
 README = ROOT / "README.md"
 ADDRESS = "http://127.0.0.1:8531"
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-OF_RUN = {"test", "bench", "lock", "COMMAND"}
+OF_RUN = {"test", "bench", "pictures", "lock", "COMMAND"}
 """Words that are no command of manage.py."""
 NOT_RUN = {
     "./run          #": "the first start and the test run itself",
@@ -159,7 +159,7 @@ class Reader:
         """Put the files there that the reader has, and programs in place of what a reader's eyes do."""
         self.write("run", f'exec {sys.executable} {ROOT}/manage.py "$@"')
         self.write("bin/curl", f'exec {shutil.which("curl")} --fail-with-body "$@"')
-        self.write("bin/field", f"exec {sys.executable} -c '{FIELD}' \"$@\"")
+        self.program("field", FIELD)
         login = json.dumps({"username": "rita", "password": password})
         self.write(
             "bin/refresh_token",
@@ -170,6 +170,9 @@ class Reader:
         self.write("pay/SKILL.md", SKILL.format(name="pay"), mode=0o644)
         with zipfile.ZipFile(self.folder / "more.zip", "w") as archive:
             archive.writestr("ship/SKILL.md", SKILL.format(name="ship"))
+
+    def program(self, name: str, code: str) -> None:
+        self.write(f"bin/{name}", f"exec {sys.executable} -c '{code}' \"$@\"")
 
     def write(self, name: str, text: str, mode: int = 0o755) -> None:
         path = self.folder / name

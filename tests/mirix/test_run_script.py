@@ -78,6 +78,7 @@ class Project:
         (folder / "tests").mkdir()
         (folder / "tests" / "run.py").write_text(MANAGE)
         (folder / "tests" / "bench.py").write_text(MANAGE)
+        (folder / "tests" / "pictures.py").write_text(MANAGE)
         self.bin = folder.parent / "bin"
         self.bin.mkdir(exist_ok=True)
         for tool in TOOLS:
@@ -157,6 +158,9 @@ class TestWords:
 
     def test_bench_goes_to_its_runner(self, project: Project):
         assert project.told("bench", "ingest", "--json") == ["ingest", "--json"]
+
+    def test_pictures_go_to_theirs(self, project: Project):
+        assert project.told("pictures") == []
 
     def test_help_installs_nothing(self, project: Project):
         done = project.run("--help")
