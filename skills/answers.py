@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from mirix.shapes import as_dict, as_list, as_numbers, as_texts
 from mirix.tenants.owners import Owner
 from mirix.tenants.usage import tokens_left
 from skills.distillation import has_model
@@ -16,11 +17,11 @@ from skills.selectors.runs import attempts_of, last_dream_at
 def dream_answer(run: AutoDreamRun) -> dict[str, Any]:
     """Return the answer for a run in any state; of one that is not over, what it has done so far."""
     owner = Owner(organization=run.organization, end_user=run.end_user)
-    counts = run.counts or tally_of(owner=owner, run_id=run.pk)
+    counts = _readable(run.counts or tally_of(owner=owner, run_id=run.pk))
     finished = run.state == RunState.FINISHED
     return _answer(
         success=run.state not in {RunState.FAILED, RunState.INTERRUPTED, RunState.ABANDONED},
-        message=_message(run, counts) + _about_rest(run) + _about_model(run.parameters),
+        message=_message(run, counts) + _about_rest(run) + _about_model(as_dict(run.parameters)),
         run_id=run.pk,
         state=run.state,
         dry_run=False,
@@ -62,6 +63,17 @@ def session_results(run: AutoDreamRun) -> list[dict[str, Any]]:
         }
         for attempt in attempts_of(run=run)
     ]
+
+
+def _readable(counts: object) -> dict[str, Any]:
+    """Return all that a run counts, of whatever is stored about it."""
+    found = as_dict(counts)
+    sessions = dict.fromkeys(("distilled", "empty", "retry", "dead"), 0) | as_numbers(found.get("sessions"))
+    return {
+        "sessions": sessions,
+        "experiences": as_numbers(found).get("experiences", 0),
+        **{name: as_texts(found.get(name)) for name in ("created", "edited", "proposals")},
+    }
 
 
 def _answer(*, counts: dict[str, Any], **head: Any) -> dict[str, Any]:
@@ -125,7 +137,8 @@ def _summary(counts: dict[str, Any]) -> str:
 
 def _about_rest(run: AutoDreamRun) -> str:
     """Say why sessions were deferred, and until when."""
-    resting = [note for note in run.notes if "deferred" in note]
+    notes = [as_dict(note) for note in as_list(run.notes)]
+    resting = [note for note in notes if note.keys() >= {"deferred", "until", "reason"}]
     return "".join(f" Deferred until {note['until']}: {note['reason']}" for note in resting)
 
 

@@ -24,6 +24,7 @@ from conversations.sealing import seal_sessions
 from conversations.selectors import distillable, distillable_sessions, sealable
 from mirix.faults import words_of
 from mirix.logs import about
+from mirix.shapes import as_list, as_numbers
 from mirix.tenants.owners import Owner
 from skills.asking import Stopped
 from skills.distillation import get_distiller
@@ -177,7 +178,7 @@ def tally_of(*, owner: Owner, run_id: str) -> dict[str, Any]:
             "empty": verdicts.get(Verdict.EMPTY, 0),
             "retry": verdicts.get(Verdict.RETRY, 0),
             "dead": verdicts.get(Verdict.DEAD, 0),
-            "deferred": sum(note.get("deferred", 0) for note in notes),
+            "deferred": sum(as_numbers(note).get("deferred", 0) for note in as_list(notes)),
         },
         "experiences": SkillExperience.objects.for_owner(owner).filter(attempt__run=run_id).count(),
         "created": [skill_id for skill_id, action in published if action == "create"],

@@ -9,6 +9,7 @@ from django.db.models import Count, F, Sum
 from django.utils import timezone
 
 from conversations.selectors import distillable_sessions
+from mirix.shapes import as_dict, as_numbers
 from mirix.tenants.owners import Owner
 from skills.dream import DEFAULT_SESSIONS, tally_of
 from skills.models import AutoDreamRun, DistillationAttempt, RunState
@@ -34,9 +35,10 @@ def is_open(run: AutoDreamRun) -> bool:
 def progress_of(run: AutoDreamRun) -> Progress:
     """Return where a run stands; of one that is over, as its row says, without another query."""
     if not is_open(run):
-        sessions = run.counts.get("sessions", {})
+        counts = as_dict(run.counts)
+        sessions = as_numbers(counts.get("sessions"))
         read = sum(number for name, number in sessions.items() if name != "deferred")
-        return Progress(counts=run.counts, tokens=run.tokens, read=read, left=0)
+        return Progress(counts=counts, tokens=run.tokens, read=read, left=0)
     owner = Owner(organization=run.organization, end_user=run.end_user)
     done = (
         DistillationAttempt.objects.for_owner(owner)
@@ -45,7 +47,7 @@ def progress_of(run: AutoDreamRun) -> Progress:
             sessions=Count("session", distinct=True), tokens=Sum(F("prompt_tokens") + F("completion_tokens"))
         )
     )
-    limit = (run.parameters.get("last_n_sessions") or DEFAULT_SESSIONS) - done["sessions"]
+    limit = (as_numbers(run.parameters).get("last_n_sessions") or DEFAULT_SESSIONS) - done["sessions"]
     waiting = distillable_sessions(owner=owner, limit=max(0, limit), now=timezone.now())
     return Progress(
         counts=tally_of(owner=owner, run_id=run.pk),

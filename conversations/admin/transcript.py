@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from conversations.admin.marks import Piece, find_quote, mark, mark_word, with_stand_ins
 from conversations.models import ConversationMessage, Session
+from mirix.shapes import as_list
 from mirix.text import shorten
 
 TURNS_PER_PAGE = 100
@@ -124,7 +125,8 @@ def _with_word(view: TurnView, word: str) -> TurnView:
 def _view(turn: ConversationMessage, pins: list[Pin]) -> TurnView:
     quotes = [pin.quote for pin in pins]
     # Of a cut turn the data may hold fewer calls than the text: there the text says all.
-    said, calls = _split_calls(turn.content, [] if turn.truncated else turn.tool_calls)
+    told = [call for call in as_list(turn.tool_calls) if isinstance(call, dict)]
+    said, calls = _split_calls(turn.content, [] if turn.truncated else told)
     prefix = f"[{turn.tool_name}]"
     if turn.tool_name and said.startswith(prefix):
         rest = said.removeprefix(prefix).lstrip()
@@ -137,7 +139,7 @@ def _view(turn: ConversationMessage, pins: list[Pin]) -> TurnView:
         speaker=turn.get_role_display(),
         tool_name=turn.tool_name,
         pieces=with_stand_ins(mark(said, quotes)) if said else [],
-        calls=[_view_call(call, text, quotes) for call, text in zip(turn.tool_calls, calls, strict=False)],
+        calls=[_view_call(call, text, quotes) for call, text in zip(told, calls, strict=False)],
         is_error=turn.is_error,
         truncated=turn.truncated,
         occurred_at=turn.occurred_at,

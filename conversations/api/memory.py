@@ -10,6 +10,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from conversations.account import readable
 from conversations.api.examples import ADDED, ADDED_SYNC, REQUESTS
 from conversations.api.fields import (
     IgnoredField,
@@ -136,6 +137,10 @@ class TurnsReportSerializer(serializers.Serializer):
         required=False,
         help_text="Of each message in `unread_at`, by index: the sequence numbers of its turns, as spans.",
     )
+
+    def to_representation(self, instance: Any) -> Any:
+        """Return what can be read of a report; nothing of what is none."""
+        return super().to_representation(readable(instance)) if isinstance(instance, dict) else None
 
 
 class SessionBriefSerializer(serializers.Serializer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import ItemsView
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +16,7 @@ from django.utils.timesince import timesince
 
 from mirix.markdown import render
 from mirix.phrases import cut
+from mirix.shapes import as_dict, as_texts
 
 register = template.Library()
 
@@ -67,16 +68,22 @@ def _kind(line: str) -> str:
 
 
 @register.filter
-def rendered(text: str, phrases: Sequence[str] = ()) -> SafeString:
-    """Return Markdown as it reads; where one of the phrases stands, it is marked as in no session."""
-    # All text passes one gate, which escapes it (`mirix.markdown`).
-    return mark_safe(render(text, phrases=phrases or (), mark=doubted))  # noqa: S308
+def pairs(value: object) -> ItemsView[str, Any]:
+    """Return the keys and values of an object; `value.items` would be those of a key `items`."""
+    return as_dict(value).items()
 
 
 @register.filter
-def coded_with(text: str, phrases: Sequence[str] = ()) -> SafeString:
+def rendered(text: str, phrases: object = ()) -> SafeString:
+    """Return Markdown as it reads; where one of the phrases stands, it is marked as in no session."""
+    # All text passes one gate, which escapes it (`mirix.markdown`).
+    return mark_safe(render(text, phrases=as_texts(phrases), mark=doubted))  # noqa: S308
+
+
+@register.filter
+def coded_with(text: str, phrases: object = ()) -> SafeString:
     """Return a text as `coded` does; where one of the phrases stands, it is marked as in no session."""
-    shown = ((doubted(part) if marked else coded(part),) for part, marked in cut(text, phrases or ()))
+    shown = ((doubted(part) if marked else coded(part),) for part, marked in cut(text, as_texts(phrases)))
     return format_html_join("", "{}", shown)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.urls import reverse
 
+from mirix.shapes import as_numbers
 from mirix.tenants.models import Organization
 
 
@@ -46,6 +47,7 @@ def waiting(organization: Organization) -> dict[str, int]:
     return {kind: number for kind, number in counts.items() if number}
 
 
-def known(counts: dict[str, int]) -> list[tuple[Counter, int]]:
+def known(counts: object) -> list[tuple[Counter, int]]:
     """Return the counters behind `counts`, as `waiting` returned them once; those of upper floors first."""
-    return [(_counters[kind], counts[kind]) for kind in reversed(_counters) if kind in counts]
+    numbers = as_numbers(counts)
+    return [(_counters[kind], numbers[kind]) for kind in reversed(_counters) if kind in numbers]

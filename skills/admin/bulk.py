@@ -10,6 +10,7 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from mirix.admin_bulk import Bulk, BulkAdmin, Refused
+from mirix.shapes import as_texts
 from mirix.tenants.selectors import Effective, effective
 from skills.admin.columns import plus_minus
 from skills.admin.editing import user_of
@@ -186,7 +187,7 @@ def moving(admin: DecidingAdmin, request: HttpRequest, act: str) -> Bulk:
 
 
 def _to_watch(revision: Any) -> str:
-    found = [RISK_LABELS.get(flag, flag) for flag in revision.risk_flags]
+    found = [RISK_LABELS.get(flag, flag) for flag in as_texts(revision.risk_flags)]
     if revision.merged_from:
         found.append(f"Approving it also archives “{revision.merged_from.name}”")
     return "; ".join(found) or NOTHING_TO_WATCH

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from mirix.shapes import as_texts
 from skills.content import Content
 from skills.models import SkillRevision
 from skills.review.diffs import changed_words, field_diffs
@@ -32,7 +33,7 @@ def changes_context(
     """Return what `changes.html` shows of a revision that makes `after` of `before`."""
     diffs = field_diffs(before, after)
     added, removed = changed_words(diffs)
-    doubted = revision.unsupported
+    doubted = as_texts(revision.unsupported)
     return {
         "is_new": before is None,
         "revision": revision,

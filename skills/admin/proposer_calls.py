@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.admin_days import DayFilter
+from mirix.shapes import as_list, as_texts
 from skills.admin.replies import reply_of, with_reply
 from skills.admin.runs import MAX_REPLY_CHARS, MAX_ROWS, VERDICT_COLOURS, EntriesOf, duration_of
 from skills.models import ProposerCall, SkillExperience, Verdict
@@ -69,14 +70,14 @@ class ProposerCallAdmin(PageAdmin):
         """Return the lessons that it showed, what was refused, and the answer as far as it is shown."""
         rows = type(obj).objects.with_owner_of(obj).filter(pk=obj.pk)
         shown = with_reply(rows, chars=MAX_REPLY_CHARS, also="refused").get()
-        lessons = SkillExperience.objects.with_owner_of(obj).filter(pk__in=obj.experience_ids)
+        lessons = SkillExperience.objects.with_owner_of(obj).filter(pk__in=as_texts(obj.experience_ids))
         return {
             "call": obj,
             "verdict": VERDICTS[Verdict(obj.verdict)],
             "verdict_colour": VERDICT_COLOURS[obj.get_verdict_display()],
             "took": duration_of(obj.duration_ms),
             "lessons": lessons.order_by("pk")[:MAX_ROWS],
-            "refused": [part for part in obj.refused if isinstance(part, dict)][:MAX_ROWS],
+            "refused": [part for part in as_list(obj.refused) if isinstance(part, dict)][:MAX_ROWS],
             "reply": reply_of(shown, chars=MAX_REPLY_CHARS),
             "reply_chars": shown.reply_chars,
         }

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from mirix.shapes import as_texts
 from skills.admin.changes import FIELD_LABELS, changes_context
 from skills.admin.evidence import view_evidence
 from skills.content import Content, next_patch
@@ -66,15 +67,15 @@ def _watch(
     new, old = ("\n".join(readable_fields(text).values()) if text else "" for text in (after, before))
     known = set(addresses(plain(old)))
     things = {
-        "unsupported_steps": revision.unsupported,
+        "unsupported_steps": as_texts(revision.unsupported),
         "new_address": [found for found in dict.fromkeys(addresses(plain(new))) if found not in known],
     }
-    for flag in revision.risk_flags:
+    for flag in as_texts(revision.risk_flags):
         yield Watch(
             label=RISK_LABELS.get(flag, flag), advice=RISK_ADVICE.get(flag, ""), things=things.get(flag, ())
         )
     aside = sum(experience.quarantined for experience in support)
-    if aside and "quarantined_support" not in revision.risk_flags:
+    if aside and "quarantined_support" not in as_texts(revision.risk_flags):
         yield Watch(
             label=f"{aside} of {len(support)} experiences behind it went into quarantine since",
             advice=RISK_ADVICE["quarantined_support"],

@@ -11,6 +11,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
 from mirix.admin_base import ChangeList, NotOfferedError, OrganizationFilter, display, two_lines
+from mirix.shapes import as_texts
 from mirix.templatetags.mirix_admin import ago
 from mirix.tenants.selectors import effective
 from mirix.text import clean_text
@@ -119,12 +120,10 @@ class RevisionAdmin(DecisionAdmin):
     @display(description="To watch")
     def watch(self, obj: SkillRevision) -> str:
         """Return how many risk flags it carries; their words show on hovering."""
-        if not obj.risk_flags:
+        if not (flags := as_texts(obj.risk_flags)):
             return "–"
-        words = "; ".join(RISK_LABELS.get(flag, flag) for flag in obj.risk_flags)
-        return format_html(
-            '<span class="mx-badge mx-badge--warning" title="{}">{}</span>', words, len(obj.risk_flags)
-        )
+        words = "; ".join(RISK_LABELS.get(flag, flag) for flag in flags)
+        return format_html('<span class="mx-badge mx-badge--warning" title="{}">{}</span>', words, len(flags))
 
     @display(description="By", ordering="author_kind")
     def written_by(self, obj: SkillRevision) -> str:

@@ -15,6 +15,7 @@ from django.utils.http import quote_etag
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.admin_days import DayFilter
+from mirix.shapes import as_dict, as_list
 from mirix.templatetags.mirix_admin import ago
 from skills.admin.replies import reply_of, with_reply
 from skills.distillation.attacks import FLAGS
@@ -44,9 +45,11 @@ LIVE_TEMPLATE = "admin/skills/autodreamrun/live.html"
 
 
 class EntriesOf(Func):
-    """The number of entries of a JSON list."""
+    """The number of entries of a JSON list; none of what is no list."""
 
-    function = "jsonb_array_length"
+    template = (
+        "CASE WHEN jsonb_typeof(%(expressions)s) = 'array' THEN jsonb_array_length(%(expressions)s) END"
+    )
     output_field = IntegerField()
 
 
@@ -116,6 +119,8 @@ class RunAdmin(PageAdmin):
         rows = type(obj).objects.with_owner_of(obj).filter(stale(), pk=obj.pk)
         return {
             "run": obj,
+            "notes": as_list(obj.notes),
+            "parameters": as_dict(obj.parameters).items(),
             "state_colour": STATE_COLOURS[obj.get_state_display()],
             "duration": _seconds(obj),
             "progress": progress,
@@ -199,12 +204,10 @@ class AttemptAdmin(PageAdmin):
     @display(description="To watch")
     def watch(self, obj: DistillationAttempt) -> str:
         """Return how much in the session tries to steer its reader; the words show on hovering."""
-        if not obj.flags:
+        if not (flags := _flags(obj)):
             return "–"
-        words = "; ".join(meaning for _, meaning in _flags(obj))
-        return format_html(
-            '<span class="mx-badge mx-badge--warning" title="{}">{}</span>', words, len(obj.flags)
-        )
+        words = "; ".join(meaning for _, meaning in flags)
+        return format_html('<span class="mx-badge mx-badge--warning" title="{}">{}</span>', words, len(flags))
 
     @display(description="Took", ordering="duration_ms")
     def took(self, obj: DistillationAttempt) -> str:
@@ -228,7 +231,7 @@ class AttemptAdmin(PageAdmin):
         """Return the reply as far as it is shown, what was dropped of it, and what came of it."""
         rows = type(obj).objects.with_owner_of(obj).filter(pk=obj.pk)
         shown = with_reply(rows, chars=MAX_REPLY_CHARS).get()
-        parts = [part for part in obj.dropped if isinstance(part, dict)]
+        parts = [part for part in as_list(obj.dropped) if isinstance(part, dict)]
         return {
             "attempt": obj,
             "verdict_colour": VERDICT_COLOURS[obj.get_verdict_display()],
@@ -257,7 +260,7 @@ class AttemptAdmin(PageAdmin):
 
 def _flags(attempt: DistillationAttempt) -> list[tuple[str, str]]:
     """Return the flags of the session as it was read, each with what it means."""
-    return [(str(flag), FLAGS.get(str(flag), str(flag))) for flag in attempt.flags]
+    return [(str(flag), FLAGS.get(str(flag), str(flag))) for flag in as_list(attempt.flags)]
 
 
 def duration_of(ms: int) -> str:

@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mirix.api.authentication import principal_of
+from mirix.shapes import as_texts
 from skills.content import Content
 from skills.models import ReviewDecision, SkillExperience, SkillRevision
 from skills.review.diffs import FieldDiff, field_diffs
@@ -100,7 +101,9 @@ class RevisionSerializer(serializers.ModelSerializer):
     @extend_schema_field(RiskSerializer(many=True))
     def get_risks(self, revision: SkillRevision) -> list[dict[str, str]]:
         """Return the flags with what they mean."""
-        return [{"flag": flag, "meaning": RISK_LABELS.get(flag, flag)} for flag in revision.risk_flags]
+        return [
+            {"flag": flag, "meaning": RISK_LABELS.get(flag, flag)} for flag in as_texts(revision.risk_flags)
+        ]
 
 
 class ProposalSerializer(RevisionSerializer):

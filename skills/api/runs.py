@@ -11,7 +11,9 @@ from rest_framework import serializers
 
 from mirix.api.authentication import principal_of
 from mirix.api.filters import MomentFilter, UserIdFilter
+from mirix.api.stored import StoredTexts
 from mirix.api.views import ReadOnlyModelViewSet
+from mirix.shapes import as_list
 from skills.models import AutoDreamRun, DistillationAttempt, ProposerCall, RunState, RunTrigger
 from skills.progress import Progress, progress_of
 from skills.selectors.runs import runs_of, with_attempts
@@ -50,15 +52,17 @@ class RunSerializer(serializers.ModelSerializer):
         extra_kwargs = {"heartbeat_at": {"help_text": "The last sign of life of its process."}}
 
 
+def _reasons(parts: object) -> list[str]:
+    return [str(part.get("reason", "")) for part in as_list(parts) if isinstance(part, dict)]
+
+
 class AttemptSerializer(serializers.ModelSerializer):
     """One call of a distiller for one session."""
 
     session_id = serializers.CharField(source="session.session_id")
     error = BriefError()
     dropped = serializers.SerializerMethodField(help_text="Why parts of the reply gave no experience.")
-    flags = serializers.ListField(
-        child=serializers.CharField(), help_text="What in the session tried to steer its reader."
-    )
+    flags = StoredTexts(help_text="What in the session tried to steer its reader.")
 
     class Meta:
         model = DistillationAttempt
@@ -83,14 +87,14 @@ class AttemptSerializer(serializers.ModelSerializer):
 
     def get_dropped(self, attempt: DistillationAttempt) -> list[str]:
         """Return the reasons; what was dropped is in the admin, for people."""
-        return [str(part.get("reason", "")) for part in attempt.dropped]
+        return _reasons(attempt.dropped)
 
 
 class ProposerCallSerializer(serializers.ModelSerializer):
     """One question to a proposer's model about the lessons of one topic."""
 
     error = BriefError()
-    experience_ids = serializers.ListField(child=serializers.CharField(), help_text="The lessons it showed.")
+    experience_ids = StoredTexts(help_text="The lessons it showed.")
     refused = serializers.SerializerMethodField(help_text="Why operations of the answer were not written.")
 
     class Meta:
@@ -114,7 +118,7 @@ class ProposerCallSerializer(serializers.ModelSerializer):
 
     def get_refused(self, call: ProposerCall) -> list[str]:
         """Return the reasons; what was refused is in the admin, for people."""
-        return [str(part.get("reason", "")) for part in call.refused]
+        return _reasons(call.refused)
 
 
 class RunProgressSerializer(serializers.Serializer):

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mirix.api.authentication import principal_of
+from mirix.api.stored import StoredList, StoredObject, StoredTexts
 from mirix.api.views import APIView
 from mirix.sent import when_sent
 from mirix.tenants.models import Permission
@@ -61,13 +62,11 @@ class SearchRowSerializer(serializers.Serializer):
     instructions = serializers.CharField(
         source="skill.instructions", required=False, help_text="Not in a catalog."
     )
-    triggers = serializers.ListField(
-        child=serializers.CharField(), source="skill.triggers", required=False, help_text="Not in a catalog."
-    )
-    examples = serializers.ListField(source="skill.examples", required=False, help_text="Not in a catalog.")
+    triggers = StoredTexts(source="skill.triggers", required=False, help_text="Not in a catalog.")
+    examples = StoredList(source="skill.examples", required=False, help_text="Not in a catalog.")
     version = serializers.CharField(source="skill.version")
     revision_id = serializers.CharField(source="skill.current_revision_id", allow_null=True)
-    filter_tags = serializers.DictField(source="skill.filter_tags")
+    filter_tags = StoredObject(source="skill.filter_tags")
     score = serializers.FloatField(
         allow_null=True, help_text="Comparable within one answer; null where nothing was ranked."
     )

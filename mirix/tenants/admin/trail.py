@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.admin_forms import administered_ids
+from mirix.shapes import as_dict, as_numbers
 from mirix.tenants.audit import Act
 from mirix.tenants.counters import known
 from mirix.tenants.models import AuditEvent, ErasureReceipt, Notification, NotificationState
@@ -81,9 +82,9 @@ class AuditEventAdmin(AdministratorAdmin):
         return {"event": obj, "act": ACTS.get(obj.action, obj.action), "details": in_words(obj.details)}
 
 
-def in_words(details: dict[str, Any]) -> list[str]:
+def in_words(details: Any) -> list[str]:
     """Return details as people read them: `name: Acme`, and `days: 30 → 7` for a change."""
-    return [f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in details.items()]
+    return [f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in as_dict(details).items()]
 
 
 def _plain(value: Any) -> str:
@@ -171,5 +172,8 @@ class ErasureReceiptAdmin(AdministratorAdmin):
 
     def page_context(self, request: HttpRequest, obj: ErasureReceipt) -> dict[str, Any]:
         """Return the receipt with a line for each table."""
-        lines = [(label, f"{number:,}", obj.digests.get(label, "")) for label, number in obj.counts.items()]
+        digests = as_dict(obj.digests)
+        lines = [
+            (label, f"{number:,}", digests.get(label, "")) for label, number in as_numbers(obj.counts).items()
+        ]
         return {"receipt": obj, "lines": lines, "total": f"{obj.total:,}"}
