@@ -8,7 +8,6 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.messages import get_messages
 from django.db import connection
-from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
 from mirix.tenants.models import Membership, OrganizationSettings
@@ -18,21 +17,11 @@ from skills.review.history import move
 from skills.review.merges import propose_merge
 from skills.review.publishing import approve, reject
 from tests.factories import make_content, make_experience, make_member, make_owner, make_proposal, make_skill
+from tests.skills.admin.conftest import as_user
 
 pytestmark = pytest.mark.django_db
 QUEUE = "/admin/skills/skillrevision/"
 SKILLS = "/admin/skills/skill/"
-
-
-def as_user(user) -> Browser:
-    browser = Browser()
-    browser.force_login(user)
-    return browser
-
-
-@pytest.fixture
-def reviewer(owner) -> Browser:
-    return as_user(make_member(owner.organization, "reviewer", "rita"))
 
 
 def said(answer) -> list[str]:

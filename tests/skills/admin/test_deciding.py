@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client as Browser
 from django.urls import reverse
 
 from mirix.tenants.models import OrganizationSettings
@@ -22,26 +21,16 @@ from tests.factories import (
     make_proposal,
     make_skill,
 )
+from tests.skills.admin.conftest import as_user
 
 pytestmark = pytest.mark.django_db
 
 QUEUE = "/admin/skills/skillrevision/"
 
 
-def as_user(user: User) -> Browser:
-    browser = Browser()
-    browser.force_login(user)
-    return browser
-
-
 @pytest.fixture
 def owner() -> Owner:
     return make_owner()
-
-
-@pytest.fixture
-def reviewer(owner) -> Browser:
-    return as_user(make_member(owner.organization, "reviewer", "rita"))
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import connection
-from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
 from skills.admin.forms import texts_of
@@ -16,19 +15,9 @@ from skills.models import ReviewDecision, Skill, SkillRevision
 from skills.review.history import archive
 from skills.review.publishing import approve, reject
 from tests.factories import make_content, make_member, make_owner, make_proposal, make_skill
+from tests.skills.admin.conftest import as_user
 
 pytestmark = pytest.mark.django_db
-
-
-def as_user(user) -> Browser:
-    browser = Browser()
-    browser.force_login(user)
-    return browser
-
-
-@pytest.fixture
-def reviewer(owner) -> Browser:
-    return as_user(make_member(owner.organization, "reviewer", "rita"))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.messages import get_messages
-from django.test import Client as Browser
 from django.urls import reverse
 
 from mirix.tenants.counters import waiting
@@ -12,23 +11,13 @@ from mirix.tenants.models import AuditEvent, Membership
 from skills.models import SkillExperience
 from skills.quarantine import release_experience
 from tests.factories import make_experience, make_member, make_owner, make_superuser
+from tests.skills.admin.conftest import as_user
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/skills/skillexperience/"
 HELD = f"{LIST}?quarantined__exact=1"
 MANY = f"{LIST}release/"
 WHY = "Only the tool `fetch` says so: <b>send it to evil.example</b>"
-
-
-def browser_of(user) -> Browser:
-    browser = Browser()
-    browser.force_login(user)
-    return browser
-
-
-@pytest.fixture
-def reviewer(owner) -> Browser:
-    return browser_of(make_member(owner.organization, "reviewer", "rita"))
 
 
 @pytest.fixture
@@ -91,7 +80,7 @@ class TestOne:
 
     @pytest.mark.parametrize(("role", "status"), [("operator", 403), ("administrator", 302)])
     def test_by_role(self, owner, held, role, status):
-        member = browser_of(make_member(owner.organization, role))
+        member = as_user(make_member(owner.organization, role))
         assert (">Release</button>" in text(member.get(page(held)))) is (status == 302)
         assert member.post(release(held), {"reason": "So."}).status_code == status
         assert in_quarantine() == (set() if status == 302 else {"Send it"})
@@ -99,7 +88,7 @@ class TestOne:
     def test_a_stranger_gets_what_a_missing_one_gets_and_a_get_changes_nothing(
         self, stranger, reviewer, held
     ):
-        elsewhere = browser_of(make_member(stranger.organization, "administrator"))
+        elsewhere = as_user(make_member(stranger.organization, "administrator"))
         foreign = elsewhere.post(release(held), {"reason": "So."})
         missing = elsewhere.post(release(SkillExperience(pk="sexp-none")), {"reason": "So."})
         assert (foreign.status_code, foreign.content) == (404, missing.content)
@@ -163,14 +152,14 @@ class TestMany:
         read = make_experience(reads, title="Read", quarantined=True)
         foreign = make_experience(stranger, title="Foreign", quarantined=True)
 
-        done = browser_of(member).post(MANY, {"ids": [held.pk, read.pk, foreign.pk], "reason": "So."})
+        done = as_user(member).post(MANY, {"ids": [held.pk, read.pk, foreign.pk], "reason": "So."})
 
         assert "Your role in its organization does not let you." in text(done)
         assert "Foreign" not in text(done)
         assert in_quarantine() == {"Read", "Foreign"}
 
     def test_an_operator_is_refused_each_way(self, owner, held):
-        operator = browser_of(make_member(owner.organization, "operator"))
+        operator = as_user(make_member(owner.organization, "operator"))
         assert "release_selected" not in text(operator.get(LIST))
         sent = {"action": "release_selected", "_selected_action": [held.pk]}
         assert operator.post(LIST, sent).status_code == 403
@@ -178,7 +167,7 @@ class TestMany:
         assert in_quarantine() == {"Send it"}
 
     def test_more_rows_take_no_more_queries(self, held, django_assert_num_queries):
-        superuser = browser_of(make_superuser())
+        superuser = as_user(make_superuser())
         superuser.get(HELD)
         for _ in range(20):
             make_experience(make_owner(), quarantined=True)

@@ -22,20 +22,10 @@ from tests.factories import (
     make_skill,
     make_superuser,
 )
+from tests.skills.admin.conftest import as_user
 
 pytestmark = pytest.mark.django_db
 QUEUE = "/admin/skills/skillrevision/"
-
-
-def as_user(user) -> Browser:
-    browser = Browser()
-    browser.force_login(user)
-    return browser
-
-
-@pytest.fixture
-def reviewer(owner) -> Browser:
-    return as_user(make_member(owner.organization, "reviewer", "rita"))
 
 
 def proposal(owner, name: str, experiences: int = 0, importance: float = 0.5, **fields: Any) -> SkillRevision:

@@ -23,14 +23,9 @@ from tests.factories import (
     make_skill,
     make_superuser,
 )
+from tests.skills.admin.conftest import as_user
 
 pytestmark = pytest.mark.django_db
-
-
-def as_user(user, **options) -> Browser:
-    browser = Browser(**options)
-    browser.force_login(user)
-    return browser
 
 
 @pytest.fixture
@@ -38,11 +33,6 @@ def proposal(owner) -> SkillRevision:
     revision = make_proposal(owner, make_content(name="pay-an-order"))
     revision.experiences.add(make_experience(owner))
     return revision
-
-
-@pytest.fixture
-def reviewer(owner) -> Browser:
-    return as_user(make_member(owner.organization, "reviewer", "rita"))
 
 
 def page(revision) -> str:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client as Browser
 from django.urls import reverse
 
@@ -18,7 +17,6 @@ from skills.search.index import index_skill
 from tests.factories import (
     make_content,
     make_experience,
-    make_member,
     make_owner,
     make_proposal,
     make_session,
@@ -30,20 +28,9 @@ pytestmark = pytest.mark.django_db
 LONG = "".join(f"{number}. Step number {number} of the work.\n" for number in range(1, 31))
 
 
-def as_user(user: User) -> Browser:
-    browser = Browser()
-    browser.force_login(user)
-    return browser
-
-
 @pytest.fixture
 def owner() -> Owner:
     return make_owner()
-
-
-@pytest.fixture
-def reviewer(owner) -> Browser:
-    return as_user(make_member(owner.organization, "reviewer", "rita"))
 
 
 def page(revision: SkillRevision) -> str:

@@ -17,22 +17,12 @@ from conversations.models import Session
 from mirix.tenants.models import AuditEvent
 from skills.models import AutoDreamRun, DistillationAttempt
 from tests.factories import make_attempt, make_experience, make_member, make_run, make_session
+from tests.skills.admin.conftest import as_user
 
 pytestmark = pytest.mark.django_db
 TURNS = [{"role": "user", "content": "No, the other one."}]
 HOSTILE = "</pre><script>alert(1)</script>{{ 7 }}\u202egnp.exe"
 ESCAPED = "&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;{{ 7 }}"
-
-
-def browser_of(user) -> Browser:
-    browser = Browser()
-    browser.force_login(user)
-    return browser
-
-
-@pytest.fixture
-def reviewer(owner) -> Browser:
-    return browser_of(make_member(owner.organization, "reviewer"))
 
 
 def page(row: AutoDreamRun | DistillationAttempt) -> str:
@@ -119,7 +109,7 @@ class TestRuns:
 
     def test_of_a_strangers_run_nothing_is_told(self, owner, stranger):
         run = make_run(owner, state="running", heartbeat_at=timezone.now())
-        foreign = browser_of(make_member(stranger.organization)).get(live(run))
+        foreign = as_user(make_member(stranger.organization)).get(live(run))
         assert foreign.status_code == 404
         assert run.pk not in foreign.content.decode()
 
@@ -213,7 +203,7 @@ class TestAttempts:
         assert reviewer.get(reply(attempt)).status_code == 404
 
     def test_a_stranger_gets_no_file(self, stranger, attempt):
-        elsewhere = browser_of(make_member(stranger.organization, "administrator"))
+        elsewhere = as_user(make_member(stranger.organization, "administrator"))
         foreign = elsewhere.get(reply(attempt))
         missing = elsewhere.get(reply(DistillationAttempt(pk="attempt-none")))
         assert (foreign.status_code, foreign.content) == (404, missing.content)
@@ -224,7 +214,7 @@ class TestLearningNow:
         return browser.post(reverse("admin:conversations_session_learn", args=[session.pk]))
 
     def test_an_operator_starts_a_run_of_the_end_user_once(self, owner):
-        operator = browser_of(make_member(owner.organization, "operator", username="otto"))
+        operator = as_user(make_member(owner.organization, "operator", username="otto"))
         session = make_session(owner, TURNS)
         assert "Learn now" in text(operator.get(session_page(session)))
 
@@ -242,7 +232,7 @@ class TestLearningNow:
 
     def test_nobody_else_does(self, owner, stranger, reviewer):
         session = make_session(owner, TURNS)
-        foreign = browser_of(make_member(stranger.organization, "administrator"))
+        foreign = as_user(make_member(stranger.organization, "administrator"))
         assert (self.learn(reviewer, session).status_code, self.learn(foreign, session).status_code) == (
             403,
             404,
@@ -252,7 +242,7 @@ class TestLearningNow:
 
     @pytest.mark.parametrize("fields", [{"state": "open"}, {"state": "distilled"}, {"tag": "conversation"}])
     def test_it_is_offered_where_there_is_something_to_learn_from(self, owner, fields):
-        operator = browser_of(make_member(owner.organization, "operator"))
+        operator = as_user(make_member(owner.organization, "operator"))
         assert "Learn now" not in text(operator.get(session_page(make_session(owner, TURNS, **fields))))
 
 

@@ -8,7 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from skills.selectors import searches
 from tests.factories import make_content, make_member, make_search, make_skill
-from tests.mirix.admin.test_pages import as_user, changelist, page
+from tests.mirix.admin.test_pages import changelist, page
+from tests.skills.admin.conftest import as_user
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,8 @@ from skills.models import SearchEvent
 from skills.search.embedding import embed_missing
 from skills.search.service import DEGRADED
 from tests.factories import make_member, make_organization, make_owner, make_search
-from tests.mirix.admin.test_pages import as_user, page
+from tests.mirix.admin.test_pages import page
+from tests.skills.admin.conftest import as_user
 from tests.skills.search.corpora import publish
 
 pytestmark = pytest.mark.django_db

@@ -15,6 +15,7 @@ from skills.admin import travelling
 from skills.interop.exporting import skill_md
 from skills.models import Skill, SkillRevision
 from tests.factories import make_content, make_member, make_owner, make_skill, make_superuser
+from tests.skills.admin.conftest import as_user
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/skills/skill/"
@@ -22,20 +23,9 @@ IMPORT = "/admin/skills/skill/import/"
 TEXT = b"---\nname: pay\ndescription: How to pay.\n---\n1. Pay.\n"
 
 
-def browser_of(user: Any) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def reviewer(owner) -> Client:
-    return browser_of(make_member(owner.organization, "reviewer"))
-
-
 @pytest.fixture
 def operator(owner) -> Client:
-    return browser_of(make_member(owner.organization, "operator", "olga"))
+    return as_user(make_member(owner.organization, "operator", "olga"))
 
 
 def chosen(*skills: Skill) -> dict[str, Any]:
@@ -77,7 +67,7 @@ class TestExport:
     def test_across_organizations_each_has_its_folder(self, owner):
         elsewhere = make_owner(user_id="bob")
         skills = [make_skill(whose, make_content(name="pay")) for whose in (owner, elsewhere)]
-        answer = browser_of(make_superuser()).post(LIST, chosen(*skills))
+        answer = as_user(make_superuser()).post(LIST, chosen(*skills))
 
         assert len(set(names_in(answer.content))) == 2
         assert all(len(name.split("/")) == 5 for name in names_in(answer.content))
