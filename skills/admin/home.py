@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from mirix.admin_base import organization_ids
 from mirix.days import Span, last_days
 from skills.admin import figures, first_steps
 from skills.admin.charts import Chart, Series, chart
@@ -25,7 +26,12 @@ SKILLS_ON_HOME = 5
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Add what the home page shows, of the organizations that it is about."""
+    """Add what the home page shows, of the organizations that it is about.
+
+    For whoever is a member nowhere there is nothing: the lists behind the figures would refuse them.
+    """
+    if organization_ids(request) == []:
+        return context | {"is_nowhere": True}
     scope, span = scope_of(request), last_days(DAYS)
     sessions = figures.sessions(scope)
     charts = _charts(scope, by_day(organizations=scope.ids, span=span), span) if scope.ids else []

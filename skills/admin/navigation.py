@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from conversations.admin.sessions import lists_given_up
 from conversations.models import SessionState
+from mirix.admin_base import organization_ids
 from mirix.admin_forms import administered_ids
 from skills.admin.queue import waiting_count
 
@@ -17,7 +18,13 @@ GIVEN_UP = f"?state__exact={SessionState.DEAD.value}"
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups of the sidebar; the queue says how much waits in it."""
+    """Return the groups of the sidebar; the queue says how much waits in it.
+
+    For whoever is a member nowhere the home page alone: the lists would refuse them.
+    """
+    home: dict[str, Any] = {"items": [{"title": "Overview", "icon": "home", "link": reverse("admin:index")}]}
+    if organization_ids(request) == []:
+        return [home]
     proposals = _item("Proposals", "rate_review", "skills_skillrevision")
     if count := waiting_count(request, MAX_BADGE + 1):
         proposals |= {
@@ -25,7 +32,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
             "badge_variant": "primary",
         }
     groups: list[dict[str, Any]] = [
-        {"items": [{"title": "Overview", "icon": "home", "link": reverse("admin:index")}]},
+        home,
         {
             "title": "Review",
             "items": [

@@ -301,13 +301,14 @@ def test_an_organization_of_others_is_as_one_that_is_not_there(owner, stranger):
         assert stranger.organization.name not in answer.content.decode()
 
 
-def test_a_stranger_of_all_organizations_sees_an_empty_page(owner):
+def test_a_member_of_no_organization_is_told_so_and_sees_no_figure(owner):
     populate(owner)
     user = make_member(owner.organization)
     Membership.objects.all().delete()
     answer = as_user(user).get(HOME)
     assert answer.status_code == 200
-    assert set(shown(answer).values()) == {"0"}
+    assert "You are a member of no organization." in answer.content.decode()
+    assert "data-figure" not in answer.content.decode()
 
 
 def test_of_very_many_organizations_days_are_told_of_the_one_that_is_chosen(owner):
