@@ -196,7 +196,7 @@ class _Learned:
     def _left(self, rows: Iterable[SkillRevision]) -> list[SkillExperience]:
         pks = {pk for row in rows for pk in self.support[row.pk]} - self.erased.keys()
         found = SkillExperience.objects.for_organization(self.organization).filter(pk__in=pks)
-        return list(found.order_by("created_at", "pk"))
+        return list(found.select_related("session").order_by("created_at", "pk"))
 
     def _said_by(self, experiences: Collection[SkillExperience], *, of_client: bool = False) -> Iterable[Any]:
         """Yield what lessons say, and the turns of their sessions; of erased ones those of the client."""

@@ -20,6 +20,7 @@ from skills.models import (
     SkillStatus,
 )
 from skills.review.proposals import propose
+from skills.review.support import sessions_behind
 from skills.review.versions import publish_anew
 
 REASON = "Some of the sessions behind it were erased."
@@ -41,7 +42,7 @@ def back_to_review(*, skill: Skill, says: SkillRevision, support: Collection[Ski
     made.decisions.update(decided_by_kind=AuthorKind.OFFLINE)
     if not was_in_use:
         return
-    sessions = len({experience.session_id for experience in support})
+    sessions = sessions_behind(support)
     behind = f"{sessions} others still speak" if sessions != 1 else "1 other still speaks"
     propose(
         owner=Owner(organization=skill.organization, end_user=skill.end_user),

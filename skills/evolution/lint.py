@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Q
+from django.db.models import Count, Q, Value
+from django.db.models.functions import Coalesce, NullIf
 
 from mirix.llm.embeddings import get_endpoint
 from mirix.tenants.owners import Owner
@@ -170,11 +171,11 @@ def _may_mean_the_same(one: Entry, other: Entry) -> bool:
 
 
 def _sessions_behind(owner: Owner) -> dict[str, int]:
-    """Return how many sessions taught each skill and each pending new one."""
-    rows = SkillExperience.objects.for_owner(owner).filter(revisions__isnull=False)
+    """Return how many sessions taught each skill and each pending new one, as `sessions_behind` counts."""
+    rows = SkillExperience.objects.for_owner(owner).filter(revisions__isnull=False, quarantined=False)
     of_skills = rows.filter(revisions__skill__isnull=False).values_list("revisions__skill")
     of_new = rows.filter(revisions__skill__isnull=True).values_list("revisions")
-    counted = Count("session", distinct=True)
+    counted = Count(Coalesce(NullIf("session__history_hash", Value("")), "session_id"), distinct=True)
     return dict(of_skills.annotate(n=counted).order_by()) | dict(of_new.annotate(n=counted).order_by())
 
 

@@ -206,6 +206,16 @@ class TestSharedSession:
 
 
 class TestSharedSkill:
+    def test_copies_of_a_session_that_stays_speak_for_it_once(self, owner, going, staying):
+        text = "Ask which card to use."
+        theirs = [lesson(staying, owner, text) for _ in range(2)]
+        Session.objects.filter(pk__in=[row.session_id for row in theirs]).update(history_hash="a" * 64)
+        published(owner, f"1. {text}", lesson(going, owner, text), *theirs)
+
+        erase(going)
+
+        assert "1 other still speaks for it" in SkillRevision.objects.get(state="proposed").rationale
+
     def test_it_loses_the_erased_support_and_goes_back_to_review(self, owner, going, staying):
         ours = lesson(going, owner, "Ask which card to use.")
         theirs = lesson(staying, owner, "Ask which card to use.")

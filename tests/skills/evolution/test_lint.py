@@ -20,7 +20,14 @@ from skills.review.errors import AgainstPolicy
 from skills.review.merges import propose_merge
 from skills.review.publishing import approve
 from skills.search.embedding import space_of
-from tests.factories import make_content, make_experience, make_member, make_proposal, make_skill
+from tests.factories import (
+    make_content,
+    make_experience,
+    make_member,
+    make_proposal,
+    make_session,
+    make_skill,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -75,6 +82,16 @@ def test_what_more_sessions_taught_is_kept_and_what_is_in_use_before_that(owner)
 
     Skill.objects.filter(pk=taught.pk).update(status="archived")
     assert names(owner) == []
+
+
+def test_a_session_that_was_sent_again_under_another_id_taught_once(owner):
+    skills = [make_skill(owner, make_content(name=name)) for name in ("pay-order", "pay-orders")]
+    for skill, hashes in zip(skills, (["a" * 64, "b" * 64], ["c" * 64] * 3), strict=True):
+        for each in hashes:
+            session = make_session(owner, history_hash=each)
+            skill.current_revision.experiences.add(make_experience(owner, session, status="consumed"))
+
+    assert names(owner) == [("pay-order", "pay-orders", "name")]
 
 
 def test_proposals_are_looked_at_too(owner):
