@@ -23,7 +23,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 
 from mirix.api.parsers import TooLarge
-from mirix.collisions import points_at_nothing
+from mirix.collisions import is_collision, points_at_nothing
 from mirix.faults import words_of
 from mirix.logs import route_of
 
@@ -59,6 +59,13 @@ class Unavailable(exceptions.APIException):
     default_detail = "The database is not available; try again shortly."
     default_code = "unavailable"
     wait = 5
+
+
+class Busy(Unavailable):
+    """503: another change came across; nothing of this one was stored."""
+
+    default_detail = "Another change came across this one; nothing of it was stored. Try again shortly."
+    wait = 1
 
 
 class NoRoom(Unavailable):
@@ -101,6 +108,9 @@ def _of_database(error: Exception) -> Exception:
     """Translate what the database says of the world; the rest are faults of ours, and stay what they are."""
     if points_at_nothing(error):
         return Conflict(ERASED)
+    if is_collision(error):
+        logger.warning("came across another change (%s)", type(error).__name__)
+        return Busy()
     if isinstance(error, OperationalError | InterfaceError):
         logger.warning("database unavailable: %s", words_of(error))
         return NoRoom() if isinstance(error.__cause__, DiskFull) else Unavailable()

@@ -102,7 +102,7 @@ class DescribedErrors(AutoSchema):
             yield "409", "What it is about was erased while it was on its way; nothing was stored."
         if self.view.get_throttles():
             yield "429", "Too many requests; see Retry-After."
-        yield "503", "The database is not available; see Retry-After."
+        yield "503", "The database is not available, or busy with what this is about; see Retry-After."
 
     def _component(self, name: str) -> dict[str, str]:
         component = ResolvedComponent(

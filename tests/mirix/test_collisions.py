@@ -9,17 +9,29 @@ import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.urls import reverse
 from psycopg import errors
+from rest_framework.test import APIClient
 
 from conversations import intake, operating, storage
 from conversations.models import IntakeRecord, Session
-from mirix.collisions import TRIES, through_collisions
+from mirix.collisions import TRIES, StillColliding, through_collisions
+from mirix.ids import new_id
+from mirix.outages import is_outage
 from mirix.tenants.audit import Actor
 from mirix.tenants.erasure import erase_end_user
 from mirix.tenants.models import EndUser
 from skills import triggers
 from skills.models import AutoDreamRun, SkillRevision
 from skills.runs import claim
-from tests.factories import make_intake, make_member, make_owner, make_proposal, make_session
+from tests.factories import (
+    make_client,
+    make_intake,
+    make_key,
+    make_member,
+    make_owner,
+    make_proposal,
+    make_session,
+    make_token,
+)
 
 ACTOR = Actor(kind="command", name="root")
 HELLO = {"role": "user", "content": "hello"}
@@ -44,7 +56,11 @@ class Step:
             raise self.error
         return "done"
 
+    def but_with_fields(self, **_: Any) -> str:
+        return self()
 
+
+BUSY = {"detail": "Another change came across this one; nothing of it was stored. Try again shortly."}
 COLLISIONS = [
     collision(OperationalError),
     collision(OperationalError, errors.SerializationFailure),
@@ -61,11 +77,14 @@ class TestSteps:
         assert caplog.text.count("is done again") == TRIES - 1
         assert "zanzibar" not in caplog.text
 
-    def test_are_given_up_after_some_tries(self):
-        step = Step(COLLISIONS[0], TRIES)
-        with pytest.raises(OperationalError):
+    @pytest.mark.parametrize("error", COLLISIONS, ids=lambda error: type(error.__cause__).__name__)
+    def test_are_given_up_after_some_tries(self, error):
+        step = Step(error, TRIES)
+        with pytest.raises(StillColliding) as raised:
             through_collisions(step)
         assert step.calls == TRIES
+        assert "zanzibar" not in str(raised.value)
+        assert not is_outage(raised.value)
 
     @pytest.mark.parametrize(
         "error",
@@ -182,7 +201,7 @@ def test_a_step_of_a_run_is_done_again():
 
 @pytest.mark.django_db
 class TestPages:
-    @pytest.mark.parametrize("error", [*COLLISIONS, SkillRevision.DoesNotExist()], ids=repr)
+    @pytest.mark.parametrize("error", COLLISIONS, ids=repr)
     def test_say_that_somebody_else_was_faster(self, client, owner, monkeypatch, error):
         proposal = make_proposal(owner)
         client.force_login(make_member(owner.organization, "reviewer"))
@@ -199,6 +218,36 @@ class TestPages:
         proposal.refresh_from_db()
         assert proposal.state == "proposed"
 
+    @pytest.mark.parametrize("is_erased", [True, False])
+    def test_say_so_of_what_is_missing_only_where_something_that_was_named_was_erased(
+        self, client, owner, monkeypatch, is_erased
+    ):
+        proposal = make_proposal(owner)
+        client.force_login(make_member(owner.organization, "reviewer"))
+        client.raise_request_exception = False
+
+        def approve(**_: Any) -> None:
+            raise SkillRevision.DoesNotExist
+
+        monkeypatch.setattr("skills.admin.deciding.approve", approve)
+        named = {"target": new_id("proc")} if is_erased else {}
+        answer = client.post(reverse("admin:skills_skillrevision_approve", args=[proposal.pk]), named)
+        assert answer.status_code == (409 if is_erased else 500)
+
+    @pytest.mark.parametrize("error", COLLISIONS, ids=lambda error: type(error.__cause__).__name__)
+    def test_ask_to_try_an_erasure_later_that_came_across_others_again_and_again(
+        self, client, owner, monkeypatch, error
+    ):
+        client.force_login(make_member(owner.organization, "administrator"))
+        monkeypatch.setattr("mirix.tenants.erasure.connection.check_constraints", Step(error, TRIES))
+
+        url = reverse("admin:tenants_enduser_erase", args=[owner.end_user.pk])
+        answer = client.post(url, {"typed": owner.end_user.pk})
+
+        assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+        assert b"Nothing of it was stored" in answer.content
+        assert EndUser.objects.filter(pk=owner.end_user.pk).exists()
+
     def test_show_no_other_error_so(self, client, owner, monkeypatch):
         proposal = make_proposal(owner)
         client.force_login(make_member(owner.organization, "reviewer"))
@@ -209,3 +258,32 @@ class TestPages:
         monkeypatch.setattr("skills.admin.deciding.approve", approve)
         with pytest.raises(RuntimeError):
             client.post(reverse("admin:skills_skillrevision_approve", args=[proposal.pk]))
+
+
+@pytest.mark.django_db
+class TestAPI:
+    @pytest.mark.parametrize("error", COLLISIONS, ids=lambda error: type(error.__cause__).__name__)
+    def test_an_erasure_that_came_across_others_again_and_again_may_be_sent_again(
+        self, owner, monkeypatch, error
+    ):
+        api = APIClient(headers={"X-API-Key": make_key(make_client(owner.organization), "admin")})
+        monkeypatch.setattr("mirix.tenants.erasure.connection.check_constraints", Step(error, TRIES))
+
+        answer = api.delete("/users/alice/memories")
+
+        assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+        assert answer.json() == BUSY
+        assert EndUser.objects.filter(pk=owner.end_user.pk).exists()
+
+    @pytest.mark.parametrize("act", ["approve", "reject"])
+    def test_a_decision_that_ends_in_a_deadlock_may_be_sent_again(self, owner, monkeypatch, act):
+        proposal = make_proposal(owner)
+        token = make_token(make_member(owner.organization, "reviewer"), owner.organization)
+        api = APIClient(headers={"Authorization": f"Bearer {token}"})
+        monkeypatch.setattr(f"skills.api.decisions.{act}", Step(COLLISIONS[0], 1).but_with_fields)
+
+        answer = api.post(f"/v1/proposals/{proposal.pk}/{act}", {"reason": "No."}, format="json")
+
+        assert (answer.status_code, answer.json()) == (503, BUSY)
+        proposal.refresh_from_db()
+        assert proposal.state == "proposed"
