@@ -120,7 +120,8 @@ class Screen:
         ]
 
     def overflow(self) -> int:
-        """How many pixels the page is wider than its window."""
+        """How many pixels the page is wider than its window, once it is loaded."""
+        self.page.wait_for_load_state()
         return self.page.evaluate("document.scrollingElement.scrollWidth - window.innerWidth")
 
 
