@@ -1,6 +1,6 @@
 """What every admin page of this project shares.
 
-With `mirix.admin_site` this is all that knows the theme, django-unfold.
+With `mirix.admin_site` and `mirix.admin_table` this is all that knows the theme, django-unfold.
 
 A member sees the rows of the organizations they belong to, a superuser sees all. Rows are written by
 services and by machines, so there are no forms here: a page shows, and what may be decided has a POST
