@@ -66,7 +66,8 @@ class SkillAdmin(TravellingAdmin, HistoryAdmin, ErasingAdmin):
     erasing_title = "Erase this skill"
     erasing_text = (
         "The skill goes at once with all its versions, decisions and proposals, and nobody can bring it "
-        "back. To take it out of use and keep its past, archive it instead."
+        "back. What it left in a skill that it was merged into goes as well, and that one goes back to "
+        "review. To take it out of use and keep its past, archive it instead."
     )
 
     def erase(self, request: HttpRequest, obj: Skill) -> ErasureReceipt:

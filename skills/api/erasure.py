@@ -30,7 +30,8 @@ class EraseSkillView(APIView):
         tags=["erasure"],
         summary="Erase one skill",
         description="The skill goes with its revisions, decisions, proposals and indexes, at once and for "
-        "good; a receipt with counts stays. To take it out of use and keep its past, archive it instead.",
+        "good; a receipt with counts stays. What it left in a skill that it was merged into goes as well, "
+        "and that one goes back to review. To take it out of use and keep its past, archive it instead.",
         parameters=[
             OpenApiParameter(
                 "user_id", OpenApiTypes.STR, description="Erase it only where it belongs to this end user."

@@ -1,14 +1,15 @@
-"""A skill that has lost support: set aside, with a proposal that asks whether it may come back."""
+"""A skill that has lost support or text: set aside, with a proposal that asks whether it may come back."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from django.utils import timezone
 
 from mirix.tenants.models import EndUser, Organization
 from mirix.tenants.owners import Owner
-from skills.content import Content
+from skills.content import MAX_NAME_CHARS, Content
 from skills.models import (
     AuthorKind,
     ExperienceStatus,
@@ -20,30 +21,37 @@ from skills.models import (
     SkillStatus,
 )
 from skills.review.proposals import propose
-from skills.review.support import sessions_behind
+from skills.review.validation import content_errors
 from skills.review.versions import publish_anew
 
-REASON = "Some of the sessions behind it were erased."
 
+def back_to_review(
+    *,
+    skill: Skill,
+    says: SkillRevision,
+    content: Content,
+    support: Collection[SkillExperience],
+    reason: str,
+    left: str,
+) -> None:
+    """Have a locked skill say `content`, found by no search, and propose to use it again.
 
-def back_to_review(*, skill: Skill, says: SkillRevision, support: Collection[SkillExperience]) -> None:
-    """Have a locked skill say what `says` does, found by no search, and propose to use it again.
-
-    One that is archived stays so, without a proposal. What waits for it is closed.
+    `says` is the version whose text that is, or was made of. `reason` is a sentence that says what happened,
+    `left` one without its end that says what still speaks for it. One that is archived stays so, without a
+    proposal, and so does one whose text breaks a rule of today, set aside. What waits for it is closed.
     """
     waiting = skill.revisions.filter(state=RevisionState.PROPOSED)
     waiting.update(state=RevisionState.SUPERSEDED, decided_at=timezone.now())
     was_in_use = skill.status == SkillStatus.ACTIVE
     if was_in_use:
         skill.status = SkillStatus.QUARANTINED
-    made = publish_anew(skill, Content.of(says), RevisionAction.QUARANTINE, says, support, None, REASON)
+    content = replace(content, name=_free_name(skill, content.name))
+    made = publish_anew(skill, content, RevisionAction.QUARANTINE, says, support, None, reason)
     # No person did it.
     SkillRevision.objects.with_owner_of(skill).filter(pk=made.pk).update(author_kind=AuthorKind.OFFLINE)
     made.decisions.update(decided_by_kind=AuthorKind.OFFLINE)
-    if not was_in_use:
+    if not was_in_use or content_errors(content):
         return
-    sessions = sessions_behind(support)
-    behind = f"{sessions} others still speak" if sessions != 1 else "1 other still speaks"
     propose(
         owner=Owner(organization=skill.organization, end_user=skill.end_user),
         content=Content.of(skill),
@@ -51,8 +59,19 @@ def back_to_review(*, skill: Skill, says: SkillRevision, support: Collection[Ski
         action=RevisionAction.RESTORE,
         author_kind=AuthorKind.OFFLINE,
         experiences=support,
-        rationale=f"{REASON} {behind} for it; until somebody has decided, no search finds it.",
+        rationale=f"{reason} {left}; until somebody has decided, no search finds it.",
     )
+
+
+def _free_name(skill: Skill, name: str) -> str:
+    """Return a name that no other skill of the owner has: it may have been taken since the text had it."""
+    others = Skill.objects.with_owner_of(skill).exclude(pk=skill.pk)
+    found, number = name, 1
+    while others.filter(name=found).exists():
+        number += 1
+        end = f"-{number}"
+        found = name[: MAX_NAME_CHARS - len(end)].rstrip("-") + end
+    return found
 
 
 def give_back(

@@ -93,8 +93,7 @@ def merge_proposal(
     content = merge(before, Content.of(proposal))
     if content == before:
         raise NothingToDo(f"“{into.name}” says all of that already: reject this for it.")
-    went = f"It goes into “{into.name}”."
-    reject(revision=proposal, decided_by=decided_by, reason=f"{went} {reason}".strip())
+    reject(revision=proposal, decided_by=decided_by, reason=f"{went_into(into.name)} {reason}".strip())
     return propose(
         owner=Owner(organization=into.organization, end_user=into.end_user),
         content=content,
@@ -106,6 +105,11 @@ def merge_proposal(
         rationale=reason or f"What the proposal “{proposal.name}” says goes into it.",
         run=proposal.run,
     )
+
+
+def went_into(name: str) -> str:
+    """Return how the reason begins for which a proposal was rejected that was put into a skill."""
+    return f"It goes into “{name}”."
 
 
 def _refuse_unfit(source: Skill, target: Skill) -> None:

@@ -10,7 +10,8 @@ from threading import Barrier, Event
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import DatabaseError, connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 from rest_framework.test import APIClient
 
@@ -20,7 +21,12 @@ from mirix.tenants import erasure
 from mirix.tenants.audit import Actor
 from mirix.tenants.models import EndUser, ErasureReceipt
 from mirix.tenants.owners import Owner
-from skills.models import SkillExperience
+from skills.erasure.single import erase_skill
+from skills.models import Skill, SkillExperience
+from skills.review.errors import ReviewError
+from skills.review.history import archive
+from skills.review.merges import propose_merge
+from skills.review.publishing import approve
 from skills.search.cache import cache
 from skills.search.index import index_skill
 from skills.search.service import search
@@ -30,6 +36,7 @@ from tests.factories import (
     make_client,
     make_content,
     make_key,
+    make_member,
     make_owner,
     make_session,
     make_skill,
@@ -219,6 +226,31 @@ def test_while_requests_come_in_each_is_stored_or_refused_as_a_whole(what):
         "tenants.Organization", "tenants.Client", "tenants.ApiKey", "tenants.ErasureReceipt",
         "tenants.AuditEvent",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("time", range(4))
+def test_a_skill_while_it_is_merged_and_what_it_goes_into_is_changed(time):
+    """Whoever is first: nothing of it is left in the other one, and nobody waits for ever."""
+    owner = make_owner()
+    source = make_skill(owner, make_content(name=f"greet-{SECRET}", instructions=f"1. Greet {SECRET}."))
+    target = make_skill(owner, make_content(name="ask", instructions="1. Ask."))
+    merge = propose_merge(source=source, target=target)
+    member = make_member(owner.organization)
+
+    in_threads(
+        lambda: erase_skill(skill=source, actor=ACTOR),
+        lambda: _unless_gone(lambda: approve(revision=merge, decided_by=member)),
+        lambda: _unless_gone(lambda: archive(skill=target, decided_by=member, reason="Old.")),
+    )
+
+    assert found(SECRET, besides=["pg_stats"]) == {}
+    assert Skill.objects.get().instructions == "1. Ask."
+
+
+def _unless_gone(act: Any) -> None:
+    """Do what somebody else may be faster than."""
+    with suppress(ReviewError, ObjectDoesNotExist, DatabaseError):
+        act()
 
 
 class TestOutsideOfTheRows:
