@@ -43,13 +43,19 @@ def through_collisions(step: Callable[[], T]) -> T:
         except (IntegrityError, OperationalError) as error:
             if not is_collision(error):
                 raise
-            # By its kind alone: its words may quote what is to go.
-            kind = type(error).__name__
+            # By its kind and the table alone: its words may quote what is to go.
+            kind = _kind(error)
             if not left:
                 # With its cause, by which others tell it from a lost connection.
                 raise StillColliding(f"{TRIES} tries came across others ({kind}).") from error.__cause__
             logger.warning("a step came across another one (%s) and is done again", kind)
     raise AssertionError("unreachable")
+
+
+def _kind(error: BaseException) -> str:
+    """Return what it is, and of which table: one that comes each time is no collision, but a fault there."""
+    table = getattr(getattr(error.__cause__, "diag", None), "table_name", None)
+    return " ".join([type(error).__name__, *([f"of {table}"] if table else [])])
 
 
 def is_collision(error: BaseException) -> bool:

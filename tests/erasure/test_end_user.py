@@ -8,10 +8,11 @@ import pytest
 from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, connection, transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from conversations.models import ConversationMessage
+from mirix.collisions import StillColliding
 from mirix.queue import defer
 from mirix.tenants import erasure
 from mirix.tenants.audit import Actor
@@ -97,7 +98,7 @@ class TestCanary:
             cursor.execute("INSERT INTO stray VALUES (%s)", [side.owner.end_user.pk])
         before = everything()
 
-        with pytest.raises(IntegrityError, match="stray"):
+        with pytest.raises(StillColliding, match="IntegrityError of stray"):
             erase(side.owner)
 
         assert everything() == before
