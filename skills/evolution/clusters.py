@@ -2,7 +2,7 @@
 
 Lessons about one tool are one cluster, and so are lessons about one task. Tasks are named by a user's words,
 so two names may mean one task: those that share enough words of meaning, with what was asked for counted
-in, are one.
+in, are one, and so are those of which lessons rest on one and the same error.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from skills.evolution.words import content_words
 
 MIN_SHARED_WORDS = 2
 MIN_OVERLAP = 0.5
+MIN_ERROR_WORDS = 3
+"""Words of meaning that an error must have to be known again: “Error: not found” is said of anything."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +71,23 @@ def topic_of(experience: ExperienceView) -> str:
     return f"task:{' '.join(sorted(content_words(experience.title)))[:80]}"
 
 
+def error_of(experience: ExperienceView) -> str:
+    """Return the error that a lesson rests on, word for word; "" where it rests on none that tells enough."""
+    is_error = experience.verified and experience.signal_type == "tool_error"
+    return experience.quote if is_error and len(content_words(experience.quote)) >= MIN_ERROR_WORDS else ""
+
+
+def says_of_the_same(one: ExperienceView, other: ExperienceView) -> bool:
+    """Return whether two lessons are about the same: of one topic, or resting on the same error.
+
+    What is said of two tools is not, though both answer in the same words.
+    """
+    if one.topic == other.topic:
+        return bool(one.topic)
+    kinds = {topic_parts(one.topic)[0], topic_parts(other.topic)[0]}
+    return kinds != {"tool"} and bool(error_of(one)) and error_of(one) == error_of(other)
+
+
 def overlap(left: frozenset[str], right: frozenset[str]) -> bool:
     """Return whether two sets of words share enough to speak of the same task."""
     shared = len(left & right)
@@ -84,7 +103,10 @@ def task_words(topic: str, experiences: Sequence[ExperienceView]) -> frozenset[s
 def _related(one: str, other: str, by_topic: dict[str, list[ExperienceView]]) -> bool:
     if not (one.startswith("task:") and other.startswith("task:")):
         return False
-    return overlap(task_words(one, by_topic[one]), task_words(other, by_topic[other]))
+    if overlap(task_words(one, by_topic[one]), task_words(other, by_topic[other])):
+        return True
+    errors = set(map(error_of, by_topic[one])) - {""}
+    return not errors.isdisjoint(map(error_of, by_topic[other]))
 
 
 def _cluster(topics: list[str], by_topic: dict[str, list[ExperienceView]]) -> Cluster:

@@ -23,6 +23,7 @@ from skills.evolution.library import Library, key_of
 from skills.evolution.llm import LlmProposer, get_proposer
 from skills.evolution.meaning import Meaning
 from skills.evolution.merging import merge
+from skills.evolution.near import Nearness
 from skills.evolution.rejected import Return
 from skills.evolution.restoring import asking_for_it_back
 from skills.evolution.rules import budget_rule, limits, publishes_at_once
@@ -226,7 +227,7 @@ class _Evolution:
         if operation.target is not None:
             operation = replace(operation, target=self._current(operation.target))
         elif near := self.library.near(operation.content):
-            operation = _turned_into_edit(operation, near)
+            operation = _turned_into_edit(operation, *near)
         operation = self._asking_for_it_back(operation)
         if not self.has_room(operation):  # it came as a `confirm`
             raise RefusedError(f"The budget of {self.budget} is used up.")
@@ -316,9 +317,11 @@ def _only_restores(operation: Operation) -> bool:
     return operation.action == "restore" and target is not None and operation.content == target.content
 
 
-def _turned_into_edit(operation: Operation, near: SkillView) -> Operation:
+def _turned_into_edit(operation: Operation, view: SkillView, near: Nearness) -> Operation:
     """Return what a create too near an existing text becomes: an edit of it, or mere support for it."""
-    merged = merge(near.content, operation.content)
-    if merged == near.content:
-        return replace(operation, action="confirm", content=near.content, target=near)
-    return replace(operation, action="edit", content=merged, target=near)
+    merged = merge(view.content, operation.content)
+    if merged == view.content:
+        return replace(operation, action="confirm", content=view.content, target=view)
+    why = f"It came as a new skill, “{operation.content.name}”, which is near to this one by {near.measure}"
+    rationale = f"{operation.rationale} {why} ({near.score:.2f})."
+    return replace(operation, action="edit", content=merged, target=view, rationale=rationale)

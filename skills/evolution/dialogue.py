@@ -197,9 +197,8 @@ class _Talk:
         return [lesson for lesson in self.cluster.experiences if lesson.id not in gone]
 
     def _texts(self) -> list[SkillView]:
-        """Return the texts that the lessons may belong to, first those that others of their topics taught."""
-        topics = {lesson.topic for lesson in self.cluster.experiences} - {""}
-        taught = self.desk.library.taught(topics)
+        """Return the texts that the lessons may belong to, first those that others about the same taught."""
+        taught = self.desk.library.taught(self.cluster.experiences)
         known = {view.key for view in taught}
         return [*taught, *(view for view in self.desk.candidates(self.cluster) if view.key not in known)]
 

@@ -5,7 +5,7 @@ A snapshot: skills of every status, open proposals, rejected revisions. Read ane
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,11 +15,11 @@ from django.db.models import Q
 from mirix.tenants.owners import Owner
 from skills.content import Content
 from skills.evolution.cards import skill_name
-from skills.evolution.clusters import task_words
+from skills.evolution.clusters import error_of, says_of_the_same, task_words
 from skills.evolution.facts import topic_parts
 from skills.evolution.meaning import Meaning
 from skills.evolution.memory import rejected_of
-from skills.evolution.near import NEAR_JACCARD, Fingerprint, nearest, slug_stem
+from skills.evolution.near import NEAR_JACCARD, Fingerprint, Nearness, nearest, slug_stem
 from skills.evolution.rejected import Line, Rejected, Return, holds, lines_back
 from skills.evolution.types import ExperienceView, Operation, SkillView
 from skills.evolution.views import experience_view
@@ -107,38 +107,44 @@ class Library:
         """Return the texts that lessons on a topic may belong to, the likeliest first.
 
         First those that bear its name, then those that mention the tool, then what search finds and what
-        shares words with it: search knows active skills alone.
+        shares words with it or with its heaviest lessons: search knows active skills alone.
         """
         stem, (kind, name) = slug_stem(skill_name(topic)), topic_parts(topic)
         wanted = task_words(topic, experiences)
+        told = content_words(" ".join([name, *(item.title for item in experiences[:MAX_TITLES])]))
         found = self._found_by_search(topic, experiences)
-        ranked: list[tuple[tuple[bool, bool, int, int], SkillView]] = []
+        ranked: list[tuple[tuple[bool, bool, int, int, int], SkillView]] = []
         for entry in self.entries.values():
             content = entry.view.content
             card = " ".join([content.name, content.description, *map(str, content.triggers)])
             named = any(print_.stem == stem for print_ in entry.prints)
             mentioned = kind == "tool" and name in f"{card}\n{content.instructions}"
             hit = found.get(entry.key, 0)
-            shared = len(wanted & content_words(card))
-            if named or mentioned or hit or shared >= MIN_SHARED_WORDS:
-                ranked.append(((named, mentioned, hit, shared), entry.view))
+            words = content_words(card)
+            shared, said = len(wanted & words), len(told & words)
+            if named or mentioned or hit or max(shared, said) >= MIN_SHARED_WORDS:
+                ranked.append(((named, mentioned, hit, shared, said), entry.view))
         ranked.sort(key=lambda item: item[0], reverse=True)
         return [view for _, view in ranked[:MAX_CANDIDATES]]
 
-    def taught(self, topics: Collection[str]) -> list[SkillView]:
-        """Return the texts that lessons on these topics support, with their support; active ones first."""
+    def taught(self, lessons: Sequence[ExperienceView]) -> list[SkillView]:
+        """Return the texts that others have taught which are about the same as these, active ones first.
+
+        That is, lessons of their topics, or lessons that rest on the same error; with their support.
+        """
+        topics, errors = {lesson.topic for lesson in lessons} - {""}, set(map(error_of, lessons)) - {""}
+        rows = SkillExperience.objects.for_owner(self.owner).filter(Q(topic__in=topics) | Q(quote__in=errors))
         revisions = SkillRevision.objects.for_owner(self.owner).filter(
-            state__in=(RevisionState.PROPOSED, RevisionState.PUBLISHED), experiences__topic__in=topics
+            state__in=(RevisionState.PROPOSED, RevisionState.PUBLISHED), experiences__in=rows.values("pk")
         )
         keys = {skill_id or pk for skill_id, pk in revisions.values_list("skill_id", "pk")}
-        found = [self.with_support(view) for key in sorted(keys) if (view := self.get(key))]
-        found.sort(
-            key=lambda view: (
-                view.status != SkillStatus.ACTIVE,
-                -sum(experience.topic in topics for experience in view.support),
-            )
-        )
-        return found[:MAX_CANDIDATES]
+        views = [self.with_support(view) for key in sorted(keys) if (view := self.get(key))]
+        found = [
+            (view.status != SkillStatus.ACTIVE, -akin, view)
+            for view in views
+            if (akin := sum(any(says_of_the_same(one, lesson) for lesson in lessons) for one in view.support))
+        ]
+        return [view for *_, view in sorted(found, key=lambda item: item[:2])[:MAX_CANDIDATES]]
 
     def _found_by_search(self, topic: str, experiences: Sequence[ExperienceView]) -> dict[str, int]:
         """Return what search finds for a topic in the words of its heaviest lessons; the best has most."""
@@ -152,26 +158,29 @@ class Library:
         )
         return {hit.skill.pk: MAX_FOUND - place for place, hit in enumerate(result.hits)}
 
-    def near(self, content: Content, *, except_key: str = "") -> SkillView | None:
-        """Return the nearest near-duplicate among skills of every status and open proposals, or None.
+    def near(self, content: Content, *, except_key: str = "") -> tuple[SkillView, Nearness] | None:
+        """Return the nearest near-duplicate among skills of every status and open proposals, and how near.
 
         May ask the embedding endpoint, and so may the others below: not within a transaction.
         """
         self._learn([content])
         cosine = settings.MIRIX_SKILL_NEAR_COSINE
         others = (pair for pair in self._prints() if pair[0] != except_key)
-        key = nearest(self._print(content), others, cosine=cosine)
-        return self.get(key) if key else None
+        found = nearest(self._print(content), others, cosine=cosine)
+        return (self.entries[found[0]].view, found[1]) if found else None
 
     def newly_near(self, before: SkillView, after: Content) -> SkillView | None:
-        """Return another text that an edit would come near to and that it was not near to before, or None."""
+        """Return another text that an edit would come near to and that it was not near to before, or None.
+
+        An edit may name the tools of another text: it goes on saying what it said before.
+        """
         self._learn([before.content, after])
         own, cosine = key_of(before), settings.MIRIX_SKILL_NEAR_COSINE
         was, others = self._print(before.content), [pair for pair in self._prints() if pair[0] != own]
         near_already = {key for key, print_ in others if was.nearness(print_, cosine=cosine)}
         rest = (pair for pair in others if pair[0] not in near_already)
-        key = nearest(self._print(after), rest, cosine=cosine)
-        return self.get(key) if key else None
+        found = nearest(replace(self._print(after), named=frozenset()), rest, cosine=cosine)
+        return self.entries[found[0]].view if found else None
 
     def brought_back(self, operation: Operation, cited: Sequence[ExperienceView]) -> Iterator[Return]:
         """Yield what of an operation a person decided against, and how many new sessions speak for it.

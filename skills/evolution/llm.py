@@ -24,7 +24,7 @@ from skills.content import MAX_NAME_CHARS, MAX_TRIGGERS, Content
 from skills.distillation.wording import number
 from skills.evolution.anchors import AnchorsRefused, Replacement, apply
 from skills.evolution.cards import MAX_TRIGGER_CHARS, words_of_topic
-from skills.evolution.clusters import main_topic, weight
+from skills.evolution.clusters import main_topic, says_of_the_same, weight
 from skills.evolution.gates import DEFAULT_LIMITS, Limits
 from skills.evolution.offline import OfflineProposer, find_target
 from skills.evolution.prompt import Material, Turned, material, prompt_version, system_prompt, user_prompt
@@ -200,6 +200,8 @@ class _Reader:
         self.lessons = {lesson.id: lesson for lesson in told.lessons}
         self.skills = {skill.key: skill for skill in told.skills}
         self.told = told
+        self.created: list[tuple[str, Sequence[ExperienceView]]] = []
+        """The new skills of this answer so far, each with the lessons that it cites."""
 
     def drafts(self, items: Sequence[dict[str, Any]]) -> list[Draft]:
         """Return a draft for every item; edits of one skill follow each other."""
@@ -270,16 +272,17 @@ class _Reader:
         if taken := self._about(cited):
             known = f"The skill {taken.key} (“{taken.content.name}”) is about this already"
             return replace(draft, reason=f"{known}: edit that one, or answer none.")
+        twin = next((name for name, others in self.created if _of_the_same(cited, others)), "")
+        if twin:
+            return replace(
+                draft, reason=f"The new skill “{twin}” of this answer is about this: make them one."
+            )
+        self.created.append((content.name, cited))
         return replace(draft, operation=_operation("create", content, cited, None, item.reason))
 
     def _about(self, cited: Sequence[ExperienceView]) -> SkillView | None:
-        """Return the skill that is about what lessons are about: one that others of their topic taught."""
-        topics = {lesson.topic for lesson in cited} - {""}
-        taught = (
-            skill
-            for skill in self.told.skills
-            if any(experience.topic in topics for experience in skill.support)
-        )
+        """Return the skill that is about what lessons are about: one that others about the same taught."""
+        taught = (skill for skill in self.told.skills if _of_the_same(cited, skill.support))
         return next(taught, None) or find_target(main_topic(cited), cited, self.told.skills)
 
     def _edit(
@@ -303,6 +306,11 @@ class _Reader:
         operation = _operation("edit", content, cited, target, item.reason)
         self.skills[target.key] = replace(target, content=content)
         return replace(draft, operation=operation)
+
+
+def _of_the_same(cited: Sequence[ExperienceView], others: Sequence[ExperienceView]) -> bool:
+    """Return whether any of these lessons is about the same as one of the others."""
+    return any(says_of_the_same(lesson, other) for lesson in cited for other in others)
 
 
 def says_already(content: Content, lesson: ExperienceView) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mirix.tenants.owners import Owner
 from skills.content import Content
-from skills.evolution.near import NEAR_JACCARD, Fingerprint, Measure
+from skills.evolution.near import NEAR_JACCARD, Fingerprint, Measure, Nearness
 from skills.models import RevisionState, Skill, SkillRevision
 from skills.search.service import search
 
@@ -27,7 +27,8 @@ class Alike:
     content: Content
     measure: Measure
     score: float
-    """What they have in common, of 1: five-word runs of both texts; 1.0 where the names mean one thing."""
+    """What they have in common, of 1: five-word runs of both texts, or the tools and steps that they name;
+    1.0 where the names mean one thing."""
 
     @property
     def is_near(self) -> bool:
@@ -49,10 +50,11 @@ def alike(*, revision: SkillRevision, content: Content) -> list[Alike]:
             continue
         text = Content.of(skill or other)
         theirs = Fingerprint.of(text)
-        measure: Measure = "name" if own.stem == theirs.stem else "words"
-        score = own.similarity(theirs)
-        if score >= WORTH_A_LOOK:
-            found.append(Alike(skill=skill, revision=other, content=text, measure=measure, score=score))
+        near = own.nearness(theirs) or Nearness(measure="words", score=own.similarity(theirs))
+        if near.score >= WORTH_A_LOOK:
+            found.append(
+                Alike(skill=skill, revision=other, content=text, measure=near.measure, score=near.score)
+            )
     return sorted(found, key=lambda one: -one.score)[:MAX_SHOWN]
 
 

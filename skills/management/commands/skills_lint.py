@@ -17,7 +17,12 @@ from skills.evolution.lint import Finding, Report, Twins, lint
 from skills.evolution.types import SkillView
 from skills.models import Skill, SkillRevision
 
-BY = {"name": "by name", "words": "by words, {:.2f}", "meaning": "by meaning, {:.3f}"}
+BY = {
+    "name": "by name",
+    "words": "by words, {:.2f}",
+    "meaning": "by meaning, {:.3f}",
+    "steps": "by the tools and steps that they name, {:.2f}",
+}
 
 
 class Command(OrganizationCommand):

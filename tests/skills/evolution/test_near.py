@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -105,10 +106,15 @@ def test_nearest_takes_the_most_similar_and_the_first_of_equals():
         ("same name", Fingerprint.of(content("a-one-2"))),
         ("same name again", Fingerprint.of(content("a-one-3"))),
     ]
-    assert nearest(Fingerprint.of(wanted), others) == "same name"
-    assert nearest(Fingerprint.of(wanted), others[:2]) == "close"
-    assert nearest(Fingerprint.of(wanted), others[:1]) is None
-    assert nearest(Fingerprint.of(wanted), []) is None
+    assert nearest_key(Fingerprint.of(wanted), others) == "same name"
+    assert nearest_key(Fingerprint.of(wanted), others[:2]) == "close"
+    assert nearest_key(Fingerprint.of(wanted), others[:1]) is None
+    assert nearest_key(Fingerprint.of(wanted), []) is None
+
+
+def nearest_key(*given: Any, **options: Any) -> str | None:
+    found = nearest(*given, **options)
+    return found[0] if found else None
 
 
 def at(name: str, degrees: float, **fields) -> Fingerprint:
@@ -159,19 +165,61 @@ def test_the_tool_that_a_skill_is_named_after(fields, tool):
 
 def test_what_says_most_makes_the_nearest():
     wanted = at("refund-order", 0, description="one two three four five six seven eight nine ten")
+    wanted = replace(wanted, named=frozenset({"refund_order"}))
     others = [
+        ("steps", replace(at("pay-back-to-card", 90), named=frozenset({"refund_order", "order_id"}))),
         ("meaning", at("pay-back", 0)),
         ("words", at("b-two", 90, description="one two three four five six seven eight nine ten")),
         ("name", at("refunding-orders", 90)),
     ]
-    assert nearest(wanted, others) == "name"
-    assert nearest(wanted, others[:2]) == "words"
-    assert nearest(wanted, others[:1]) == "meaning"
-    assert nearest(wanted, others[:1], cosine=1.1) is None
+    assert nearest_key(wanted, others) == "name"
+    assert nearest_key(wanted, others[:3]) == "words"
+    assert nearest_key(wanted, others[:2]) == "meaning"
+    assert nearest_key(wanted, others[:2], cosine=1.1) == "steps"
+    assert nearest_key(wanted, []) is None
+
+
+def told(name: str, text: str, *triggers: str) -> Fingerprint:
+    return Fingerprint.of(replace(content(name, "", text), triggers=list(triggers)))
+
+
+STEPS = told("cancel-order", "1. Ask for the reason.\n2. Call `cancel_order` with it.")
+
+
+@pytest.mark.parametrize(
+    ("other", "score"),
+    [
+        (told("call-off", "Never use cancel_order blindly: find out why."), 1.0),
+        (told("call-off", "Find out why, then say so.", "cancel_order"), 1.0),
+        (told("call-off", "Give `cancel_order` why in `cancel_reason`."), 0.5),
+        (told("call-off", "Give `cancel_order` why in `cancel_reason`, by `order_id`."), None),
+        (told("call-off", "Find out why, then cancel the order."), None),
+        (told("call-off", "Use `cancelOrder`."), None),
+    ],
+)
+def test_other_words_that_name_the_same_tools_are_a_paraphrase(other, score):
+    assert STEPS.nearness(other) == (score and Nearness(measure="steps", score=score))
+
+
+def test_commands_and_paths_count_as_tools_do():
+    one = told("free-disk", "Run `docker system prune -f` when /var/lib/docker is full.")
+    two = told("no-space-left", "A full /var/lib/docker is emptied by `docker system  prune -f`.")
+    assert one.nearness(two) == Nearness(measure="steps", score=1.0)
+    assert one.nearness(told("no-space-left", "Run `docker volume prune`.")) is None
+
+
+def test_nothing_named_is_nothing_in_common():
+    assert told("a-one", "Say it.").nearness(told("b-two", "Tell it.")) is None
+
+
+def test_two_that_are_named_after_tools_of_their_own_are_two_whatever_else_both_name():
+    flights = replace(at("update-flights", 0, triggers=["update_flights"]), named=frozenset({"a_b", "c_d"}))
+    bags = replace(at("update-bags", 90, triggers=["update_bags"]), named=frozenset({"a_b", "c_d"}))
+    assert flights.nearness(bags) is None
 
 
 texts = st.text(max_size=60)
-few_words = st.lists(st.sampled_from(["a", "b", "c"]), max_size=9).map(" ".join)
+few_words = st.lists(st.sampled_from(["a", "b", "c", "d_e", "f_g", "hI"]), max_size=9).map(" ".join)
 
 
 @given(st.lists(st.builds(content, st.sampled_from(["x", "xs", "y-z", "w"]), few_words), max_size=8))

@@ -236,17 +236,17 @@ def test_a_skill_that_was_merged_counts_as_the_one_it_went_into(owner, source, t
     last = published(owner, make_content(name="checkout", instructions="1. Close the basket first."))
     assert merged_skills(owner=owner) == {source.pk: target.pk}
 
-    near = Library(owner).near(replace(SETTLE, name="settle-up-2"))
+    near, _ = Library(owner).near(replace(SETTLE, name="settle-up-2"))
     assert (near.skill_id, near.status) == (target.pk, "active")
     assert Library(owner).near(Content.of(now(target)), except_key=target.pk) is None
 
     approve(revision=propose_merge(source=now(target), target=last))
     assert merged_skills(owner=owner) == {source.pk: last.pk, target.pk: last.pk}
-    assert Library(owner).near(replace(SETTLE, name="settle-up-2")).skill_id == last.pk
+    assert Library(owner).near(replace(SETTLE, name="settle-up-2"))[0].skill_id == last.pk
 
     restore(skill=now(source), reason="It was better alone.")
     assert merged_skills(owner=owner) == {target.pk: last.pk}
-    assert Library(owner).near(replace(SETTLE, name="settle-up-2")).skill_id == source.pk
+    assert Library(owner).near(replace(SETTLE, name="settle-up-2"))[0].skill_id == source.pk
 
 
 def test_two_that_went_into_each_other_stay_two(owner, source, target):
