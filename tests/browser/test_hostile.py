@@ -52,10 +52,11 @@ TAGS = {TEXT: TEXT, SHORT: [TEXT, {SHORT: SHORT}]}
 NO_PAGES = {
     "jsi18n",
     "skills.distillationattempt reply",
+    "skills.skill export",
     "skills.autodreamrun live",
     "skills.skillrevision state",
 }
-"""A script of Django's own, a file that is saved, and what open pages ask for, which is in them already."""
+"""A script of Django's own, files that are saved, and what open pages ask for, which is in them already."""
 
 TRY = "/admin/skills/searchevent/try/"
 
