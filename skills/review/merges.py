@@ -16,6 +16,7 @@ from skills.content import Content
 from skills.evolution.merging import merge
 from skills.models import (
     AuthorKind,
+    Decision,
     RevisionAction,
     RevisionState,
     Skill,
@@ -76,7 +77,8 @@ def merge_proposal(
 ) -> SkillRevision:
     """Put what a pending new skill says into a skill that there is: a proposal for that, with its evidence.
 
-    The proposal itself is rejected, with where it went as the reason; return the new one, which waits.
+    The proposal itself is rejected, with where it went as the reason; return the new one, which waits. Asked
+    for again while it waits, it returns that one.
 
     Raises `NothingToDo` when it proposes no new skill, belongs to another end user, or `into` is out of use
     or says all of it already; `ProposalConflict` when another proposal for `into` waits; and what `reject`
@@ -93,6 +95,9 @@ def merge_proposal(
     content = merge(before, Content.of(proposal))
     if content == before:
         raise NothingToDo(f"“{into.name}” says all of that already: reject this for it.")
+    waiting = into.revisions.filter(state=RevisionState.PROPOSED, author_kind=AuthorKind.HUMAN).first()
+    if waiting and _says(waiting, content) and _went_into(proposal, into):
+        return waiting
     reject(revision=proposal, decided_by=decided_by, reason=f"{went_into(into.name)} {reason}".strip())
     return propose(
         owner=Owner(organization=into.organization, end_user=into.end_user),
@@ -110,6 +115,16 @@ def merge_proposal(
 def went_into(name: str) -> str:
     """Return how the reason begins for which a proposal was rejected that was put into a skill."""
     return f"It goes into “{name}”."
+
+
+def _says(revision: SkillRevision, content: Content) -> bool:
+    return replace(Content.of(revision), filter_tags={}) == replace(content, filter_tags={})
+
+
+def _went_into(proposal: SkillRevision, into: Skill) -> bool:
+    """Return whether a proposal was put into a skill before."""
+    rejections = proposal.decisions.filter(decision=Decision.REJECT)
+    return rejections.filter(reason__startswith=went_into(into.name)).exists()
 
 
 def _refuse_unfit(source: Skill, target: Skill) -> None:

@@ -96,13 +96,14 @@ def reject(
     One that does not fit what its skill says today could not have been approved: it lapses instead, as
     `superseded`, and what supports nothing else is pending again, for the next run to look at.
 
-    Rejecting what is rejected already writes nothing. Raises `MayNotDecide` as `approve` does,
-    `ReasonRequired` for a blank reason and `AlreadyDecided` when the revision was approved or superseded.
+    Rejecting what is rejected already, or lapsed that way, writes nothing. Raises `MayNotDecide` as
+    `approve` does, `ReasonRequired` for a blank reason and `AlreadyDecided` when the revision was approved
+    or superseded.
     """
     require_decider(organization=revision.organization, decided_by=decided_by)
     require_reason(reason, "a rejection")
     skill, locked = _lock(revision)
-    if locked.state == RevisionState.REJECTED:
+    if _was_turned_down(locked):
         return locked
     _refuse_decided(locked)
     if is_source_gone(locked) or on_today(skill=skill, revision=locked) is None:
@@ -180,6 +181,13 @@ def _lock(revision: SkillRevision) -> tuple[Skill | None, SkillRevision]:
     revisions = SkillRevision.objects.with_owner_of(revision).select_for_update(no_key=True, of=("self",))
     locked = revisions.get(pk=revision.pk)
     return skill, locked
+
+
+def _was_turned_down(revision: SkillRevision) -> bool:
+    """Return whether somebody rejected a revision, though it may have lapsed for that."""
+    if revision.state == RevisionState.SUPERSEDED:
+        return revision.decisions.filter(decision=Decision.REJECT).exists()
+    return revision.state == RevisionState.REJECTED
 
 
 def _refuse_decided(revision: SkillRevision) -> None:

@@ -270,3 +270,6 @@ def test_rejecting_what_does_not_fit_any_more_lets_it_lapse(review, owner):
 
     lesson.refresh_from_db()
     assert (answer.status_code, state(late), lesson.status) == (200, "superseded", "pending")
+    again = decide(review, late, "reject", reason="It moved on.")
+    assert (again.status_code, again.content) == (200, answer.content)
+    assert ReviewDecision.objects.count() == 1

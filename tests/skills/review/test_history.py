@@ -305,9 +305,11 @@ def test_a_proposal_that_lapsed_gives_its_experiences_back(owner, skill):
     for experience, status in ((own, "pending"), (shared, "consumed")):
         experience.refresh_from_db()
         assert experience.status == status
+    assert reject(revision=proposal, reason="Again.") == lapsed
+    assert ReviewDecision.objects.filter(revision=proposal).count() == 1
+    own.refresh_from_db()
+    assert own.status == "pending"
     with pytest.raises(AlreadyDecided, match=f"{proposal.pk} lapsed"):
-        reject(revision=proposal, reason="Again.")
-    with pytest.raises(AlreadyDecided):
         approve(revision=proposal)
 
 

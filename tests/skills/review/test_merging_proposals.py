@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+from django.db import connection
 
 from mirix.tenants.owners import Owner
 from skills.models import ReviewDecision, Skill, SkillRevision
@@ -62,6 +65,41 @@ def test_the_skill_gets_a_change_that_waits_and_the_proposal_is_rejected_for_it(
     assert (decision.revision, decision.reason) == (proposal, "It goes into “pay”. One thing.")
     skill.refresh_from_db()
     assert skill.version == "0.1.0"
+
+
+def test_asked_for_again_it_returns_what_waits(owner, rita, skill, proposal):
+    first = merge_proposal(proposal=proposal, into=skill, decided_by=rita, reason="One thing.")
+    again = merge_proposal(proposal=proposal, into=skill, decided_by=rita, reason="One thing.")
+    assert again == first
+    assert ReviewDecision.objects.count() == 1
+    assert SkillRevision.objects.filter(state="proposed").get() == first
+
+    other = make_proposal(owner, make_content(name="debit", instructions="1. Wait.\n", triggers=["charge"]))
+    with pytest.raises(ProposalConflict, match=f"{first.pk} for “pay” is open"):
+        merge_proposal(proposal=other, into=skill, decided_by=rita)
+    other.refresh_from_db()
+    assert other.state == "proposed"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_ask_at_once_get_the_same(owner, rita, skill, proposal):
+    start, made = threading.Barrier(2), []
+
+    def merge() -> None:
+        try:
+            start.wait(timeout=10)
+            made.append(merge_proposal(proposal=proposal, into=skill, decided_by=rita))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=merge) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 2
+    assert made[0] == made[1]
+    assert ReviewDecision.objects.count() == 1
 
 
 def test_what_the_skill_says_already_is_to_be_rejected(owner, rita, skill):
