@@ -36,17 +36,22 @@ def _rejected(owner: Owner) -> Iterator[Rejected]:
 
 
 def _struck(owner: Owner) -> Iterator[Rejected]:
-    """Yield what persons took out: of a proposal as they approved it, or of a skill by hand or by rollback.
+    """Yield what persons took out: of a proposal, in each of their drafts, or of a skill by hand or rollback.
 
-    A merge is left out, which moves what was said.
+    A draft counts whatever took its place later, unless it was rejected itself; what is published, by what it
+    was before as well. A merge is left out, which moves what was said.
     """
     by_person = Q(author_kind=AuthorKind.HUMAN, action__in=(RevisionAction.CREATE, RevisionAction.EDIT))
+    is_draft = Q(supersedes__isnull=False, state__in=(RevisionState.SUPERSEDED, RevisionState.PROPOSED))
+    is_version = Q(state=RevisionState.PUBLISHED)
     texts = SkillRevision.objects.for_owner(owner).filter(
-        by_person | Q(action=RevisionAction.ROLLBACK), state=RevisionState.PUBLISHED, merged_from=None
+        (by_person & (is_draft | is_version)) | (is_version & Q(action=RevisionAction.ROLLBACK)),
+        merged_from=None,
     )
     texts = texts.select_related("supersedes").prefetch_related("supersedes__experiences__session")
-    for revision in _with_support(texts).order_by("-decided_at", "pk")[:MAX_STRUCK]:
-        for former in (revision.supersedes, revision.base):
+    for revision in _with_support(texts).order_by("-created_at", "pk")[:MAX_STRUCK]:
+        is_published = revision.state == RevisionState.PUBLISHED
+        for former in (revision.supersedes, revision.base if is_published else None):
             if former is None or former.content_hash == revision.content_hash:
                 continue
             yield Rejected(

@@ -936,6 +936,59 @@ def test_what_a_person_struck_out_is_remembered_as_what_was_rejected(owner, held
     assert pending(owner) == {row.pk}
 
 
+@pytest.mark.parametrize("then", ["published", "waits", "approved as it is", "amended by a run"])
+def test_a_line_that_the_first_of_two_drafts_struck_out_is_remembered_too(owner, held, then):
+    skill = make_skill(owner, make_content(name="pay-order"))
+    make_experience(owner)
+    lines = ["3. Say the amount first.", f"4. {BAD}", "5. Ask for a receipt of it."]
+    [asked] = evolve(owner=owner, claim=held, proposer=Scripted(edit_of(owner, skill, *lines))).proposed
+    first = SkillRevision.objects.get(pk=asked)
+
+    def draft(proposal: SkillRevision, *kept: str, publish: bool = False) -> SkillRevision:
+        base = skill.current_revision
+        text = replace(Content.of(proposal), instructions="\n".join([base.instructions, *kept]))
+        return edit_proposal(proposal=proposal, content=text, author=None, may_decide=True, publish=publish)
+
+    waiting = draft(first, lines[0], lines[2])
+    if then == "approved as it is":
+        approve(revision=waiting)
+    elif then == "amended by a run":
+        make_experience(owner)
+        more = edit_of(owner, skill, "6. Thank them for what they paid.")
+        evolve(owner=owner, claim=held, proposer=Scripted(more))
+        approve(revision=SkillRevision.objects.get(state=RevisionState.PROPOSED))
+    else:
+        draft(waiting, lines[0], publish=then == "published")
+    row = make_experience(owner)
+    skill.refresh_from_db()
+
+    report = evolve(owner=owner, claim=held, proposer=Scripted(edit_of(owner, skill, f"7. {BAD}")))
+
+    assert [refusal.reason for refusal in report.refused] == [
+        f"“{BAD}” was struck out of {asked}, and fewer than 2 new sessions speak for it."
+    ]
+    assert pending(owner) == {row.pk}
+
+
+def test_a_draft_that_was_rejected_struck_nothing_out(owner, held):
+    skill = make_skill(owner, make_content(name="pay-order"))
+    make_experience(owner)
+    [asked] = evolve(
+        owner=owner, claim=held, proposer=Scripted(edit_of(owner, skill, "3. Say it first.", f"4. {BAD}"))
+    ).proposed
+    text = replace(Content.of(skill), instructions=f"{skill.instructions}\n3. Say it first.")
+    draft = edit_proposal(
+        proposal=SkillRevision.objects.get(pk=asked), content=text, author=None, may_decide=True,
+        publish=False,
+    )  # fmt: skip
+    reject(revision=draft, reason="It left out what matters.")
+    make_experience(owner)
+
+    report = evolve(owner=owner, claim=held, proposer=Scripted(edit_of(owner, skill, f"3. {BAD}")))
+
+    assert (report.refused, len(report.proposed)) == ([], 1)
+
+
 class TestEditsThatAddUp:
     """Each within the gates, together more than one edit may change."""
 
