@@ -14,15 +14,38 @@ UNITS = sorted((ROOT / "deploy" / "systemd").iterdir())
 
 
 def test_the_compose_file_has_the_services_and_keeps_the_database_alone():
-    assert set(SERVICES) == {"db", "redis", "migrate", "web", "worker"}
-    assert set(COMPOSE["volumes"]) == {"postgres"}
+    assert set(SERVICES) == {"db", "redis", "migrate", "web", "worker", "backup"}
+    assert set(COMPOSE["volumes"]) == {"postgres", "backups"}
     assert SERVICES["web"]["ports"] == ["127.0.0.1:8531:8531"]
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["web"]
-    for name in ("migrate", "web", "worker"):
+    for name in ("migrate", "web", "worker", "backup"):
         assert SERVICES[name]["env_file"] == "mirix.env"
         assert SERVICES[name]["read_only"] is True
     for name in ("web", "worker"):
         assert SERVICES[name]["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
+
+
+def test_the_database_counts_as_there_once_it_can_be_reached_over_tcp():
+    """While the image makes a new one its server listens on a socket alone, and ends again."""
+    assert "--host=127.0.0.1" in SERVICES["db"]["healthcheck"]["test"]
+    assert SERVICES["migrate"]["depends_on"] == {"db": {"condition": "service_healthy"}}
+
+
+def test_backups_outlive_their_container():
+    backup = SERVICES["backup"]
+    assert backup["profiles"] == ["backup"]  # not started with the others
+    assert backup["command"] == ["python", "manage.py", "backup"]
+    assert backup["volumes"] == [f"backups:{backup['environment']['MIRIX_VAR_DIR']}"]
+    # A new volume takes owner and mode from the folder of the image.
+    assert f"install -d -o mirix -m 700 {backup['environment']['MIRIX_VAR_DIR']}" in DOCKERFILE
+
+
+def test_everybody_in_the_image_may_read_it_and_nobody_write():
+    assert "chmod -R a+rX ." in DOCKERFILE
+    (uid,) = re.findall(r"useradd .*--uid (\d+)", DOCKERFILE)
+    assert re.findall(r"^USER (.+)$", DOCKERFILE, re.MULTILINE) == [uid]
+    writes = DOCKERFILE.partition("ENV PATH")[2]
+    assert "RUN" not in writes
 
 
 def test_the_client_programs_are_as_new_as_the_database():
@@ -48,7 +71,6 @@ def test_the_image_takes_what_it_needs_and_no_more():
     assert sources == allowed
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
     assert packages <= sources
-    assert "USER mirix" in DOCKERFILE
     assert "--require-hashes" in DOCKERFILE
 
 

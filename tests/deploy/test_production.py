@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -13,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.installation import ROOT, Installation, installed, wait_until
+from tests.deploy.installation import ROOT, SERVICES, Installation, installed, wait_until
 
 pytestmark = pytest.mark.processes
 WORDS = "canary words of a user"
@@ -66,6 +68,23 @@ def test_2_it_is_ready_and_says_of_what(live: Installation):
     assert status == 200
     assert found["checks"]["worker"]["detail"] == "1 alive"
     assert found["checks"]["cache"]["detail"] == "Redis answers"
+
+
+def test_2_the_container_is_told_to_be_well(live: Installation):
+    kind, program, *arguments = SERVICES["web"]["healthcheck"]["test"]
+    assert (kind, program) == ("CMD", "python")
+
+    def probe(**environment: str) -> subprocess.CompletedProcess[str]:
+        # A proxy for what the container asks of others is none for itself.
+        known = live.environment() | {"http_proxy": "http://192.0.2.1:9"} | environment
+        return subprocess.run(
+            [sys.executable, *arguments], cwd=ROOT, env=known, capture_output=True, text=True, check=False
+        )
+
+    done = probe(MIRIX_PORT=str(live.ports["web"]))
+    assert (done.returncode, done.stdout[:4]) == (0, "200 "), done.stderr
+    assert probe(MIRIX_PORT="1").returncode == 1
+    assert probe(MIRIX_PORT=str(live.ports["redis"])).returncode == 1
 
 
 def test_3_its_numbers_are_for_who_has_the_token(live: Installation):
