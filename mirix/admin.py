@@ -75,6 +75,9 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin):
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
     list_filter = ("is_active", "is_staff", "is_superuser")
+    list_per_page = 50
+    paginator = CappedPaginator
+    show_full_result_count = False
     filter_horizontal = ()
     fieldsets = (
         (None, {"fields": ("username", "password")}),
@@ -138,6 +141,7 @@ class JobAdmin(SuperuserAdmin, ProcrastinateJobAdmin):
     list_display = ("pk", "short_task_name", "pretty_args", "shown_status", "summary")
     list_filter = ("status", "queue_name")
     ordering = ("-id",)
+    list_per_page = 50
     paginator = CappedPaginator
     show_full_result_count = False
     fields = (

@@ -20,6 +20,7 @@ from mirix.templatetags.mirix_admin import ago
 from mirix.tenants.principal import RELEASE_QUARANTINED, ROLES_WITH
 from skills.admin.columns import per_cent
 from skills.admin.evidence import view_experience
+from skills.admin.finding import find_rows
 from skills.admin.forms import ReleaseForm
 from skills.admin.of_skill import ExperiencesOfSkill
 from skills.models import SkillExperience
@@ -72,12 +73,20 @@ class ExperienceAdmin(BulkAdmin):
     )
     list_select_related = ("session",)
     search_fields = ("title", "topic", "session__session_id")
+    search_help_text = "Words of the title or the topic, an id, or the beginning of a session's id"
     ordering = ("-created_at", "id")
     empty_title = "No experience yet"
     empty_text = (
         "An auto dream reads sealed sessions and writes down what they teach, with the quote it rests on."
     )
     empty_command = "./run auto_dream --organization ORGANIZATION --user USER"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        """Find by what indexes know."""
+        allowed = self.allowed(request)
+        return find_rows(queryset, search_term, texts=("title", "topic"), sessions_of=allowed), False
 
     @display(description="Experience", ordering="title")
     def lesson(self, obj: SkillExperience) -> str:

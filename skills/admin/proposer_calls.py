@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.admin_days import DayFilter
 from mirix.shapes import as_list, as_texts
+from skills.admin.finding import find_rows
 from skills.admin.replies import reply_of, with_reply
 from skills.admin.runs import MAX_REPLY_CHARS, MAX_ROWS, VERDICT_COLOURS, EntriesOf, duration_of
 from skills.models import ProposerCall, SkillExperience, Verdict
@@ -33,6 +34,7 @@ class ProposerCallAdmin(PageAdmin):
     list_filter = ("verdict", DayFilter, OrganizationFilter)
     list_select_related = ("run",)
     search_fields = ("id", "topic", "run__id")
+    search_help_text = "Words of the topic, or the id of a question or a run"
     ordering = ("-created_at", "id")
     empty_title = "No question yet"
     empty_text = "Each question to a model about the lessons of a topic leaves a row here. Rules ask none."
@@ -40,6 +42,12 @@ class ProposerCallAdmin(PageAdmin):
     def annotated(self, rows: QuerySet) -> QuerySet:
         """Count what was refused of each answer."""
         return rows.annotate(refused_count=EntriesOf("refused"))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        """Find by what indexes know."""
+        return find_rows(queryset, search_term, texts=("topic",), keys=("pk", "run")), False
 
     @display(description="About")
     def asked(self, obj: ProposerCall) -> str:

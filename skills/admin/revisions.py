@@ -20,6 +20,7 @@ from skills.admin.changes import remember_view
 from skills.admin.columns import per_cent, plus_minus
 from skills.admin.deciding import DecisionAdmin, page_of, say_approved, state_tag
 from skills.admin.editing import may_edit, save_proposal, user_of
+from skills.admin.finding import find_rows
 from skills.admin.of_skill import RevisionsOfSkill
 from skills.admin.queue import FILTERS, Place, carried, deciders_of, may_decide, place_of
 from skills.admin.queue_filters import AgeFilter, RiskFilter, RunFilter, StateFilter, SupportFilter
@@ -65,12 +66,19 @@ class RevisionAdmin(DecisionAdmin):
     )
     list_select_related = ("organization", "end_user", "skill", "base")
     search_fields = ("name", "description", "id", "run__id")
+    search_help_text = "Words of the name or of when to use it, or the id of a revision or a run"
     empty_title = "Nothing waits for you"
     empty_text = (
         "Every proposal is decided. New ones appear when an auto dream has read sealed sessions and found "
         "something worth teaching."
     )
     empty_command = "./run auto_dream --organization ORGANIZATION --user USER"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        """Find by what indexes know."""
+        return find_rows(queryset, search_term, texts=("name", "description"), keys=("pk", "run")), False
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Put the most important first in the queue, the newest elsewhere."""

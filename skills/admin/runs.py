@@ -17,6 +17,7 @@ from mirix.admin_base import OrganizationFilter, PageAdmin, display, two_lines
 from mirix.admin_days import DayFilter
 from mirix.shapes import as_dict, as_list
 from mirix.templatetags.mirix_admin import ago
+from skills.admin.finding import find_rows
 from skills.admin.replies import reply_of, with_reply
 from skills.distillation.attacks import FLAGS
 from skills.models import AutoDreamRun, DistillationAttempt, RunState
@@ -173,6 +174,7 @@ class AttemptAdmin(PageAdmin):
     list_filter = ("verdict", "distiller", DayFilter, OrganizationFilter)
     list_select_related = ("session", "run")
     search_fields = ("id", "session__session_id", "run__id")
+    search_help_text = "The id of an attempt or a run, or the beginning of a session's id"
     ordering = ("-created_at", "id")
     empty_title = "No attempt yet"
     empty_text = "Each reading of a session by a distiller leaves a row here, whatever came of it."
@@ -180,6 +182,12 @@ class AttemptAdmin(PageAdmin):
     def annotated(self, rows: QuerySet) -> QuerySet:
         """Count what was dropped of each reply."""
         return rows.annotate(dropped_count=EntriesOf("dropped"))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        """Find by what indexes know."""
+        return find_rows(queryset, search_term, keys=("pk", "run"), sessions_of=self.allowed(request)), False
 
     @display(description="Attempt")
     def reading(self, obj: DistillationAttempt) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from mirix.admin_base import OrganizationFilter, display, two_lines
@@ -14,6 +14,7 @@ from mirix.admin_forms import actor_of, administers
 from mirix.templatetags.mirix_admin import ago
 from mirix.tenants.models import ErasureReceipt
 from skills.admin.evidence import view_experience
+from skills.admin.finding import find_rows
 from skills.admin.history import HistoryAdmin
 from skills.admin.lineage import drawing_of
 from skills.admin.scope import MAX_TOGETHER
@@ -39,9 +40,16 @@ class SkillAdmin(TravellingAdmin, HistoryAdmin, ErasingAdmin):
     free_actions = ("export_selected",)
     list_select_related = ("organization", "end_user")
     search_fields = ("name", "description", "id")
+    search_help_text = "Words of the name or of when to use it, or an id"
     ordering = ("-created_at", "id")
     empty_title = "No skill yet"
     empty_text = "Skills are proposals that a person approved. See what waits in Proposals."
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        """Find by what indexes know."""
+        return find_rows(queryset, search_term, texts=("name", "description")), False
 
     @display(description="Skill", ordering="name")
     def skill(self, obj: Skill) -> str:

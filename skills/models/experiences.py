@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import GinIndex
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
@@ -10,6 +11,7 @@ from conversations.models import ConversationMessage, Session, TurnRole
 from mirix.ids import id_factory
 from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.models import Client, Owned
+from mirix.words import Words
 
 MAX_TITLE_CHARS = 256
 MAX_CONTENT_CHARS = 8_192
@@ -139,6 +141,7 @@ class SkillExperience(Owned):
                 condition=Q(status="pending"),
                 name="experience_pending_priority",
             ),
+            GinIndex(Words("title", "topic"), name="experience_words"),
         ]
 
     def __str__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -9,6 +10,7 @@ from conversations.models import Session
 from mirix.ids import id_factory
 from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.models import Owned
+from mirix.words import Words
 
 
 class RunTrigger(models.TextChoices):
@@ -200,6 +202,7 @@ class ProposerCall(Owned):
                 condition=Q(pruned_at__isnull=True) & ~Q(raw_reply="", refused=[]),
                 name="proposercall_texts_kept",
             ),
+            GinIndex(Words("topic"), name="proposercall_words"),
         ]
 
     def __str__(self) -> str:

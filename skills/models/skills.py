@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Func, Q, Value
 
@@ -10,6 +11,7 @@ from mirix.ids import id_factory
 from mirix.tenants.constraints import SameOwner, owner_key
 from mirix.tenants.models import Owned, TenantModel
 from mirix.text import MAX_DEPTH
+from mirix.words import Words
 from skills.content import (
     MAX_DESCRIPTION_CHARS,
     MAX_EXAMPLES,
@@ -116,6 +118,7 @@ class Skill(Owned, SkillContent):
             models.Index(fields=["organization", "-created_at", "id"], name="skill_organization_recent"),
             models.Index(fields=["-created_at", "id"], name="skill_recent"),
             models.Index(fields=["end_user", "status", "-updated_at"], name="skill_end_user_recent"),
+            GinIndex(Words("name", "description"), name="skill_words"),
         ]
 
     def __str__(self) -> str:
@@ -253,6 +256,7 @@ class SkillRevision(Owned, SkillContent):
                 condition=Q(state="proposed"),
                 name="revision_queue_of_all",
             ),
+            GinIndex(Words("name", "description"), name="revision_words"),
         ]
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from django.db import connection
-from django.db.models import BooleanField, QuerySet
+from django.db.models import BooleanField, Func, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
@@ -34,9 +34,14 @@ MOST_RETURNED = f"""
     SELECT skill_id, count(*) FROM ({RETURNED}) AS returned
     GROUP BY skill_id ORDER BY count(*) DESC, skill_id LIMIT %s
 """  # noqa: S608  (names of our own)
-NEVER = f"""
-    NOT EXISTS (SELECT FROM ({RETURNED}) AS returned WHERE returned.skill_id = {Skill._meta.db_table}.id)
-"""
+
+
+class _IsNotAmong(Func):
+    """Whether a key is not among those that SQL returns, which is read once and hashed."""
+
+    arg_joiner = " NOT IN "
+    template = "%(expressions)s"
+    output_field = BooleanField()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +77,8 @@ def never_returned(skills: QuerySet, *, organizations: Sequence[str], since: dat
     """Return those of `skills` that are active and that none of the newest searches since then returned."""
     for pk in organizations:
         require(pk)
-    never = RawSQL(NEVER, _asked(organizations, since), output_field=BooleanField())  # noqa: S611  (our own SQL)
-    return skills.filter(never, status=SkillStatus.ACTIVE)
+    returned = RawSQL(RETURNED, _asked(organizations, since))  # noqa: S611  (our own SQL)
+    return skills.filter(_IsNotAmong("pk", returned), status=SkillStatus.ACTIVE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,7 @@ from tests.skills.admin.test_home import populate
 pytestmark = pytest.mark.django_db
 
 ADMIN = {
-    "auth.user": 8,
+    "auth.user": 7,
     "conversations.intakerecord": 9,
     "conversations.session": 8,
     "procrastinate.procrastinatejob": 9,

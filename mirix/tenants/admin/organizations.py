@@ -57,7 +57,7 @@ class OrganizationAdmin(ManagedAdmin):
     page_template = "admin/tenants/organization.html"
     add_title = "Add organization"
     add_text = "An organization is a tenant; no row, query or answer crosses it."
-    list_display = ("name", "clients", "end_users", "members", "created_at")
+    list_display = ("name", "client_number", "end_user_number", "member_number", "created_at")
     search_fields = ("name",)
     ordering = ("name",)
     empty_title = "No organization yet"
@@ -73,17 +73,17 @@ class OrganizationAdmin(ManagedAdmin):
         )
 
     @display(description="Clients", ordering="client_count")
-    def clients(self, obj: Any) -> int:
+    def client_number(self, obj: Any) -> int:
         """Return how many clients it has."""
         return obj.client_count
 
     @display(description="End users", ordering="end_user_count")
-    def end_users(self, obj: Any) -> int:
+    def end_user_number(self, obj: Any) -> int:
         """Return how many end users it has."""
         return obj.end_user_count
 
     @display(description="Members", ordering="member_count")
-    def members(self, obj: Any) -> int:
+    def member_number(self, obj: Any) -> int:
         """Return how many people may log in to it."""
         return obj.member_count
 

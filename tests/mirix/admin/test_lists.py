@@ -122,3 +122,9 @@ def test_no_list_tells_of_a_column_that_it_does_not_show(owner):
     for query in ("secret_hash__startswith=", "key_hash__gte=0"):
         assert outcome(browser, f"{changelist('tenants.apikey')}?{query}") == "refused"
     assert outcome(browser, f"{changelist('auth.user')}?password__startswith=pbkdf2") == "refused"
+
+
+def test_no_column_is_called_like_a_relation_by_whose_rows_django_would_sort():
+    for model, pages in admin.site._registry.items():
+        many = {field.name for field in model._meta.get_fields() if field.one_to_many or field.many_to_many}
+        assert not many & set(pages.list_display), model
