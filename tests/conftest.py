@@ -18,12 +18,16 @@ from mirix.tenants.scope import UnscopedQuery, outside_request_scope
 from tests.endpoints import ChatServer, Endpoint, scripted_chat, scripted_endpoint
 from tests.factories import make_client, make_key, make_member, make_owner, make_superuser, make_token
 
+DATABASE_FIXTURES = {"db", "transactional_db", "copy_at"}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that use the database, by a mark or through a fixture: `./run test unit` needs none."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
-        if item.get_closest_marker("django_db") or not {"db", "transactional_db"}.isdisjoint(fixtures):
+        if item.get_closest_marker("django_db") or not {"db", "transactional_db", "copy_at"}.isdisjoint(
+            fixtures
+        ):
             item.add_marker(pytest.mark.database)
 
 

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from skills.models import Skill, SkillRevision
 from tests.factories import make_owner
 from tests.processes import SOAK, TELL_PEAK, Process, eventually
-from tests.skills.test_migrations import flat, forward, migrate  # noqa: F401  (fixtures)
+from tests.skills.walks import forward, migrate
 
 pytestmark = pytest.mark.processes
 
@@ -52,7 +52,7 @@ def is_waited_for() -> bool:
 
 
 @pytest.mark.parametrize("step", DONE)
-def test_a_step_that_is_killed_and_started_again_ends_as_if_it_had_not_been(migrate, flat, step):  # noqa: F811
+def test_a_step_that_is_killed_and_started_again_ends_as_if_it_had_not_been(flat, step):
     owner = make_owner()
     for number in range(ROWS):
         flat(owner, summary="task-3" if number == ROWS - 1 else "Task", steps=[f"Do {number}."])
@@ -81,41 +81,44 @@ def test_a_step_that_is_killed_and_started_again_ends_as_if_it_had_not_been(migr
     assert list(revisions) == [(f"proc_{number:04d}", f"Do {number}.") for number in range(ROWS)]
 
 
-def peak(migrate, rows: int, repeats: int) -> int:  # noqa: F811
+@pytest.fixture
+def peak(copy_at):
     """Return the most memory, in MB, that migrating so many rows of `repeats` times 5 bytes took."""
-    owner = make_owner()
-    ask(
-        "INSERT INTO skills_proceduralmemory"
-        " (id, organization_id, end_user_id, entry_type, summary, steps, last_modify,"
-        " created_at, updated_at)"
-        " SELECT 'proc_' || n, %s, %s, 'process', 'Task ' || n %% 500,"
-        " jsonb_build_array(repeat('step ', %s)), '{}', now(), now() FROM generate_series(1, %s) AS n",
-        owner.organization.pk,
-        owner.end_user.pk,
-        repeats,
-        rows,
-    )
-    with Process(MIGRATE.format(target="0008_drop_flat_columns") + TELL_PEAK) as process:
-        status, out, errors = process.end(600)
-    assert (status, errors) == (0, "")
-    assert ask("SELECT count(*) FROM skills_skillrevision") == rows
-    ask("UPDATE skills_skill SET current_revision_id = NULL")
-    ask("DELETE FROM skills_skillrevision")
-    ask("DELETE FROM skills_skill")
-    migrate("0001_initial")
-    return int(out) // 1024
+
+    def measure(rows: int, repeats: int) -> int:
+        with copy_at("0001_initial"):
+            owner = make_owner()
+            ask(
+                "INSERT INTO skills_proceduralmemory"
+                " (id, organization_id, end_user_id, entry_type, summary, steps, last_modify,"
+                " created_at, updated_at)"
+                " SELECT 'proc_' || n, %s, %s, 'process', 'Task ' || n %% 500,"
+                " jsonb_build_array(repeat('step ', %s)), '{}', now(), now()"
+                " FROM generate_series(1, %s) AS n",
+                owner.organization.pk,
+                owner.end_user.pk,
+                repeats,
+                rows,
+            )
+            with Process(MIGRATE.format(target="0008_drop_flat_columns") + TELL_PEAK) as process:
+                status, out, errors = process.end(600)
+            assert (status, errors) == (0, "")
+            assert ask("SELECT count(*) FROM skills_skillrevision") == rows
+        return int(out) // 1024
+
+    return measure
 
 
 @pytest.mark.soak
-def test_memory_does_not_grow_with_the_rows(migrate, flat):  # noqa: F811
-    few, many = peak(migrate, 2_000, 800), peak(migrate, 50_000 if SOAK else 6_000, 800)
+def test_memory_does_not_grow_with_the_rows(peak):
+    few, many = peak(2_000, 800), peak(50_000 if SOAK else 6_000, 800)
 
     assert many < few + 48
 
 
 @pytest.mark.soak
-def test_nor_with_the_number_of_rows_that_are_large(migrate, flat):  # noqa: F811
+def test_nor_with_the_number_of_rows_that_are_large(peak):
     """Rows of 2.5 MB, of which no two fit into a batch of 4 MB; six in one batch would take 90 MB more."""
-    few, many = (peak(migrate, rows, 500_000) for rows in ((3, 100) if SOAK else (1, 6)))
+    few, many = (peak(rows, 500_000) for rows in ((3, 100) if SOAK else (1, 6)))
 
     assert many < few + 48

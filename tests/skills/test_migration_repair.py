@@ -18,13 +18,8 @@ from hypothesis import strategies as st
 from skills.content import Content, entry_type_of
 from skills.models import Skill, SkillRevision
 from tests.factories import make_content, make_owner, make_proposal, make_skill
-from tests.skills.test_migrations import (  # noqa: F401  (fixtures)
-    forward,
-    interrupted_at_second,
-    json_values,
-    migrate,
-    words_of,
-)
+from tests.skills.test_migrations import interrupted_at_second, json_values, words_of
+from tests.skills.walks import forward, migrate
 
 repair = importlib.import_module("skills.migrations.0013_repair_content")
 rules = importlib.import_module("skills.migrations.0014_content_rules")
@@ -55,9 +50,8 @@ def todays_columns() -> Iterator[None]:
 
 
 @pytest.fixture
-def odd(migrate):  # noqa: F811
-    """Walk back to before the rules; then change a skill and its revision by `odd(owner, column=…)`."""
-    migrate(BEFORE)
+def odd(copy_at):
+    """Stand before the rules; change a skill and its revision by `odd(owner, column=…)`."""
 
     def make(owner, *, of: tuple[str, ...] = ("skill", "skillrevision"), **columns: Any) -> Skill:
         with todays_columns():
@@ -71,7 +65,8 @@ def odd(migrate):  # noqa: F811
                     cursor.execute(sql, [value, skill.pk])
         return skill
 
-    return make
+    with copy_at(BEFORE):
+        yield make
 
 
 OWN = {"skill": "id", "skillrevision": "skill_id"}
@@ -130,7 +125,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def test_every_odd_row_is_repaired_and_comes_back_to_the_letter(migrate, odd):  # noqa: F811
+def test_every_odd_row_is_repaired_and_comes_back_to_the_letter(odd):
     owner = make_owner()
     fine = odd(owner)
     skills = [odd(owner, **columns) for columns, _ in CASES]
@@ -186,7 +181,7 @@ def test_a_published_version_that_is_missing_is_the_one_of_its_skill(odd):
 
 
 @pytest.mark.parametrize("source", [None, [1, "before_repair"], "text", {"database": "theirs"}])
-def test_what_a_revision_came_from_stays_with_it(migrate, odd, source):  # noqa: F811
+def test_what_a_revision_came_from_stays_with_it(odd, source):
     skill = odd(make_owner(), triggers="{}")
     SkillRevision.objects.filter(skill=skill).update(source=source)
     untouched = odd(make_owner())
@@ -202,7 +197,7 @@ def test_what_a_revision_came_from_stays_with_it(migrate, odd, source):  # noqa:
     assert stored() == before
 
 
-def test_a_skill_without_a_revision_gets_one_that_keeps_what_it_held(migrate, odd):  # noqa: F811
+def test_a_skill_without_a_revision_gets_one_that_keeps_what_it_held(odd):
     owner = make_owner()
     skill = odd(owner, of=("skill",), triggers='"pay"', version="2")
     Skill.objects.update(current_revision=None)
@@ -222,7 +217,7 @@ def test_a_skill_without_a_revision_gets_one_that_keeps_what_it_held(migrate, od
     assert Skill.objects.values_list("triggers", "version").get() == ("pay", "2")
 
 
-def test_a_skill_that_was_edited_since_stays_as_it_is_on_the_way_back(migrate, odd):  # noqa: F811
+def test_a_skill_that_was_edited_since_stays_as_it_is_on_the_way_back(odd):
     owner = make_owner()
     skill = odd(owner, triggers="{}")
     forward()
@@ -235,7 +230,7 @@ def test_a_skill_that_was_edited_since_stays_as_it_is_on_the_way_back(migrate, o
     assert Skill.objects.values_list("triggers", "version").get() == ([], "0.1.1")
 
 
-def test_what_would_change_its_meaning_is_refused_before_anything_is_touched(migrate, odd):  # noqa: F811
+def test_what_would_change_its_meaning_is_refused_before_anything_is_touched(odd):
     owner = make_owner()
     odd(owner, triggers="{}")
     first = odd(owner, of=("skillrevision",), action="delete").current_revision_id
@@ -257,7 +252,7 @@ def test_what_would_change_its_meaning_is_refused_before_anything_is_touched(mig
     assert [(skill.name, skill.triggers) for skill in Skill.objects.filter(triggers=[])] == [("pay-0", [])]
 
 
-def test_a_repair_that_was_interrupted_ends_the_same(migrate, odd, monkeypatch):  # noqa: F811
+def test_a_repair_that_was_interrupted_ends_the_same(odd, monkeypatch):
     owner = make_owner()
     for _ in range(5):
         odd(owner, triggers='"pay"', version="1")
@@ -280,7 +275,7 @@ def test_a_repair_that_was_interrupted_ends_the_same(migrate, odd, monkeypatch):
     assert stored() == before
 
 
-def test_the_rules_are_asked_of_every_row(migrate, odd):  # noqa: F811
+def test_the_rules_are_asked_of_every_row(odd):
     with connection.cursor() as cursor:
         names = [name for _, name, _ in rules.RULES]
         sql = "SELECT count(*) FROM pg_constraint WHERE convalidated AND conname = ANY(%s)"

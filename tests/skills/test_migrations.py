@@ -6,13 +6,11 @@ import importlib
 import json
 import os
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +18,8 @@ from skills.content import Content, entry_type_of
 from skills.interop import legacy
 from skills.models import Skill, SkillRevision
 from tests.factories import make_client, make_content, make_owner, make_proposal, make_skill
+from tests.skills.conftest import START
+from tests.skills.walks import forward, migrate
 
 names = importlib.import_module("skills.migrations.0003_names")
 texts = importlib.import_module("skills.migrations.0004_texts")
@@ -32,44 +32,6 @@ json_values = st.recursive(
     leaves,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab", max_size=3), inner, max_size=3),
 )
-
-START = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def migrate(transactional_db):
-    """Walk the skills app to a migration and return its historical models; ends at the newest."""
-
-    def to(name: str) -> Any:
-        return MigrationExecutor(connection).migrate([("skills", name)]).apps
-
-    yield to
-    forward()
-
-
-@pytest.fixture
-def flat(migrate):
-    """Walk back to the flat table; add rows to it by `flat(owner, summary=…, …)`."""
-    apps = migrate("0001_initial")
-    model = apps.get_model("skills", "ProceduralMemory")
-
-    def add(owner, **fields: Any) -> str:
-        number = model.objects.count()
-        defaults = {"id": f"proc_{number:04d}", "entry_type": "process", "summary": "", "steps": None}
-        row = model.objects.create(
-            organization_id=owner.organization.pk, end_user_id=owner.end_user.pk, **(defaults | fields)
-        )
-        moment = START + timedelta(minutes=number)
-        model.objects.filter(pk=row.pk).update(created_at=moment, updated_at=moment)
-        return row.pk
-
-    add.model = model
-    return add
-
-
-def forward() -> None:
-    executor = MigrationExecutor(connection)
-    executor.migrate(executor.loader.graph.leaf_nodes())
 
 
 def skill_names(owner) -> list[str]:
@@ -163,7 +125,7 @@ def test_names_are_slugs_unique_among_their_owner(flat):
     ]
 
 
-def test_a_run_that_was_interrupted_in_each_step_ends_the_same(migrate, flat, monkeypatch):
+def test_a_run_that_was_interrupted_in_each_step_ends_the_same(flat, monkeypatch):
     owner = make_owner()
     summaries = ("task-2", "Task", "Task", "Task 2", "Task", "!", "!")
     for summary in summaries:
@@ -207,7 +169,7 @@ def interrupted_at_second(update):
     return interrupted
 
 
-def test_backwards_and_forwards_again_changes_nothing(migrate, flat):
+def test_backwards_and_forwards_again_changes_nothing(flat):
     owner = make_owner()
     rows = [
         {
@@ -238,7 +200,7 @@ def test_backwards_and_forwards_again_changes_nothing(migrate, flat):
     assert again == skills
 
 
-def test_the_empty_table_walks_both_ways(migrate, flat):
+def test_the_empty_table_walks_both_ways(flat):
     for _ in range(2):
         forward()
         assert not Skill.objects.exists()
@@ -246,7 +208,7 @@ def test_the_empty_table_walks_both_ways(migrate, flat):
         assert not migrate("0001_initial").get_model("skills", "ProceduralMemory").objects.exists()
 
 
-def test_names_statuses_and_versions_outlive_the_way_back_whatever_became_of_the_others(migrate, flat):
+def test_names_statuses_and_versions_outlive_the_way_back_whatever_became_of_the_others(flat):
     owner = make_owner()
     for _ in range(3):
         flat(owner, summary="Task", steps=["Go."])
@@ -281,7 +243,7 @@ def test_names_statuses_and_versions_outlive_the_way_back_whatever_became_of_the
     assert list(sources) == [{"operation": "flattened"}, {}, ["no", "object"]]
 
 
-def test_json_that_python_cannot_read_passes_to_the_letter(migrate, flat):
+def test_json_that_python_cannot_read_passes_to_the_letter(flat):
     owner = make_owner()
     deep = "[" * 3_000 + '"bottom"' + "]" * 3_000
     odd = {
@@ -349,7 +311,7 @@ def generated(rows: st.SearchStrategy[Any], cases: int) -> list[Any]:
 
 
 @pytest.mark.soak
-def test_generated_rows_walk_there_and_back(migrate, flat):
+def test_generated_rows_walk_there_and_back(flat):
     cases = generated(
         st.lists(
             st.tuples(
@@ -406,7 +368,7 @@ def test_generated_rows_walk_there_and_back(migrate, flat):
     assert [Content.of(skill) for skill in Skill.objects.order_by("pk")] == contents
 
 
-def test_skills_that_never_were_flat_survive_the_way_back(migrate, flat):
+def test_skills_that_never_were_flat_survive_the_way_back(flat):
     forward()
     assert not Skill.objects.exists()
     owner = make_owner()
