@@ -66,15 +66,17 @@ async def recover_stalled_jobs(manager: JobManager) -> int:
 
 
 async def _recover(manager: JobManager, job: Job) -> None:
+    ended = Status.FAILED
     if job.attempts < MAX_ATTEMPTS:
         try:
             await manager.retry_job(job)
         except ProcrastinateException:
-            # One with the same queueing lock waits already and does the work.
+            # One with the same queueing lock waits already and does the work: nothing has failed.
+            ended = Status.ABORTED
             logger.info("job %s (%s) was left to the one that waits", job.id, job.task_name)
         else:
             logger.warning("job %s (%s) of a dead worker was taken over", job.id, job.task_name)
             return
     else:
         logger.error("job %s (%s) failed: %d workers died of it", job.id, job.task_name, job.attempts)
-    await manager.finish_job(job, status=Status.FAILED, delete_job=False)
+    await manager.finish_job(job, status=ended, delete_job=False)

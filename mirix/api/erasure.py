@@ -141,5 +141,8 @@ class EraseClientView(APIView):
         client = rows.select_related("organization").first()
         if client is None:
             raise Http404
-        receipt = erase_client(client=client, actor=Actor.of_principal(principal))
+        try:
+            receipt = erase_client(client=client, actor=Actor.of_principal(principal))
+        except NothingThere as error:  # gone on the way
+            raise Http404 from error
         return erased(receipt, preserved=["client", "api_keys"])

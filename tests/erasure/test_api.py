@@ -7,7 +7,7 @@ import pytest
 from conversations import intake
 from conversations.models import IntakeRecord, Session
 from mirix.tenants.audit import Actor
-from mirix.tenants.erasure import erase_end_user
+from mirix.tenants.erasure import NothingThere, erase_end_user
 from mirix.tenants.models import EndUser, ErasureReceipt
 from mirix.tenants.scope import outside_request_scope
 from tests.factories import make_owner, make_session
@@ -62,6 +62,15 @@ class TestEndUser:
     def test_a_key_that_may_write_may_not(self, owner, api):
         assert api.delete("/users/alice/memories").status_code == 403
         assert EndUser.objects.filter(pk=owner.end_user.pk).exists()
+
+
+def test_a_client_that_is_gone_on_the_way_is_not_there(admin_api, client_row, monkeypatch):
+    def gone(**_):
+        raise NothingThere
+
+    monkeypatch.setattr("mirix.api.erasure.erase_client", gone)
+    assert admin_api.delete(f"/clients/{client_row.pk}/memories").status_code == 404
+    assert not ErasureReceipt.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

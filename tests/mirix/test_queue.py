@@ -64,7 +64,7 @@ def test_a_job_whose_successor_waits_already_ends():
     waiting = app.configure_task("test.task", queueing_lock="only one").defer()
     other = make_job(silent_for=61)
     assert recover() == 2
-    assert [status(pk) for pk in (job, waiting, other)] == ["failed", "todo", "todo"]
+    assert [status(pk) for pk in (job, waiting, other)] == ["aborted", "todo", "todo"]
 
 
 def test_a_job_that_kills_its_workers_fails_in_the_end():
