@@ -8,7 +8,7 @@ in, are one, and so are those of which lessons rest on one and the same error.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skills.evolution.facts import Facts, topic_parts
@@ -47,9 +47,10 @@ def clusters(experiences: Sequence[ExperienceView]) -> list[Cluster]:
     by_topic: dict[str, list[ExperienceView]] = {}
     for experience in experiences:
         by_topic.setdefault(topic_of(experience), []).append(experience)
+    tasks = {topic: _Task.of(topic, rows) for topic, rows in by_topic.items() if topic.startswith("task:")}
     groups: list[list[str]] = []
     for topic in sorted(by_topic):
-        related = [group for group in groups if any(_related(topic, other, by_topic) for other in group)]
+        related = [group for group in groups if any(_related(topic, other, tasks) for other in group)]
         for group in related:
             groups.remove(group)
         groups.append([topic, *(other for group in related for other in group)])
@@ -100,13 +101,24 @@ def task_words(topic: str, experiences: Sequence[ExperienceView]) -> frozenset[s
     return content_words(f"{topic_parts(topic)[1]} {requests}")
 
 
-def _related(one: str, other: str, by_topic: dict[str, list[ExperienceView]]) -> bool:
-    if not (one.startswith("task:") and other.startswith("task:")):
+@dataclass(frozen=True)
+class _Task:
+    """What tells whether two tasks are one."""
+
+    words: frozenset[str]
+    errors: frozenset[str]
+
+    @classmethod
+    def of(cls, topic: str, experiences: Sequence[ExperienceView]) -> _Task:
+        errors = frozenset(map(error_of, experiences)) - {""}
+        return cls(task_words(topic, experiences), errors)
+
+
+def _related(one: str, other: str, tasks: Mapping[str, _Task]) -> bool:
+    left, right = tasks.get(one), tasks.get(other)
+    if left is None or right is None:
         return False
-    if overlap(task_words(one, by_topic[one]), task_words(other, by_topic[other])):
-        return True
-    errors = set(map(error_of, by_topic[one])) - {""}
-    return not errors.isdisjoint(map(error_of, by_topic[other]))
+    return overlap(left.words, right.words) or not left.errors.isdisjoint(right.errors)
 
 
 def _cluster(topics: list[str], by_topic: dict[str, list[ExperienceView]]) -> Cluster:

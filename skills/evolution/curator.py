@@ -153,11 +153,7 @@ class _Evolution:
         pool = [pending_view(experience) for experience in pending_experiences(owner=self.owner)[:MAX_POOL]]
         refused = refused_lately(owner=self.owner)
         pool.sort(key=lambda view: (bool(view.considered_by), view.id in refused))
-        ready = [
-            cluster
-            for cluster in clusters(pool)
-            if self.proposer.is_ready(cluster.experiences, self.candidates(cluster))
-        ]
+        ready = [cluster for cluster in clusters(pool) if self._is_ready(cluster)]
         wanted = {view.id for cluster in ready for view in cluster.experiences}
         taken = {view.id for view in [view for view in pool if view.id in wanted][:MAX_EXPERIENCES]}
         cut = (
@@ -165,6 +161,11 @@ class _Evolution:
             for cluster in ready
         )
         return [cluster for cluster in cut if cluster.experiences]
+
+    def _is_ready(self, cluster: Cluster) -> bool:
+        """Return whether a topic is ready; for a model no text has to be looked up before it is asked."""
+        asks = isinstance(self.proposer, LlmProposer)
+        return self.proposer.is_ready(cluster.experiences, [] if asks else self.candidates(cluster))
 
     def _operations(self, proposer: Proposer, batch: Sequence[Cluster]) -> Iterator[Operation]:
         """Return all operations, the first of every topic before the second of any."""

@@ -16,6 +16,7 @@ from skills.asking import Stopped, slots
 from skills.content import Content
 from skills.evolution import dialogue
 from skills.evolution.curator import evolve
+from skills.evolution.library import Library
 from skills.evolution.llm import LlmProposer
 from skills.evolution.prompt import prompt_version
 from skills.models import (
@@ -729,6 +730,23 @@ def test_what_the_budget_has_no_room_for_waits_and_is_not_asked_about(
         "The budget is used up; not asked about: one topic."
     ]
     assert (chat_server.calls, statuses(one, other)) == (1, [CONSUMED, PENDING])
+
+
+def test_texts_are_looked_up_for_the_topics_that_are_asked_about_alone(
+    owner, held, ask, settings, monkeypatch
+):
+    settings.MIRIX_SKILL_EDIT_BUDGET_MAX = 1
+    for tool in ("cancel_order", "pay_order", "send_order"):
+        lesson(owner, tool)
+    looked, candidates = [], Library.candidates
+    monkeypatch.setattr(
+        Library, "candidates", lambda self, topic, rows: looked.append(topic) or candidates(self, topic, rows)
+    )
+    ask(lambda request: answer(create(*[w for w in request.user.split() if w.startswith("sexp-")][:1])))
+
+    evolve(owner=owner, claim=held)
+
+    assert looked == ["tool:cancel_order"]
 
 
 def test_a_run_that_is_to_stop_does_so_between_two_topics(owner, held, ask, chat_server):
