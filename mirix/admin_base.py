@@ -130,6 +130,7 @@ class ChangeList(ThemedChangeList):
         super().get_results(request)
         if not (self.query or self.has_active_filters):
             self.full_result_count = self.result_count
+        self.rows_counted = self.model_admin.counted(request, self.result_count)
 
 
 class OrganizationFilter(admin.SimpleListFilter):
@@ -157,6 +158,16 @@ class TitledAdmin(ThemedModelAdmin):
 
     add_title = ""
     """What the button says that makes a row; without it there is none."""
+
+    def counted(self, request: HttpRequest, number: int) -> str:
+        """Return how many rows there are: `12 sessions`; `10,000 sessions or more` where counting stopped."""
+        one, many = self.row_names(request)
+        has_stopped = issubclass(self.paginator, CappedPaginator) and number >= CappedPaginator.cap
+        return f"{number:,} {one if number == 1 else many}{' or more' if has_stopped else ''}"
+
+    def row_names(self, request: HttpRequest) -> tuple[str, str]:
+        """Return what one row of the list is called, and what several are."""
+        return str(self.opts.verbose_name), str(self.opts.verbose_name_plural)
 
     def breadcrumbs(self, obj: Model | None = None) -> list[dict[str, str]]:
         """Return the parts of the title at the top: the list, and the row that is open."""

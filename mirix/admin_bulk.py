@@ -42,7 +42,8 @@ class Line:
     url: str
     title: str
     owner: str
-    cells: list[str]
+    cells: dict[str, str]
+    """What is told of it, by the head of the column."""
     will: str = ""
     refusal: str = ""
     outcome: str = ""
@@ -69,6 +70,8 @@ class Bulk:
     """Calls the service for the rows with the form's valid input; returns by key what came of each that was
     done, and `Refused` where it says why not."""
     form: Callable[[Any], ServiceForm] | None = None
+    title: Callable[[Any], str] = str
+    """What a row is called."""
     fetched: Callable[[QuerySet], QuerySet] = lambda rows: rows
     """Fetches with the rows what all of this reads of each."""
 
@@ -164,9 +167,9 @@ class BulkAdmin(PageAdmin):
         return Line(
             pk=row.pk,
             url=self._address(row),
-            title=str(row),
+            title=bulk.title(row),
             owner=f"{row.end_user} in {row.organization}",
-            cells=[cell(row) for cell in bulk.columns.values()],
+            cells={head: cell(row) for head, cell in bulk.columns.items()},
             will="" if refusal else bulk.will(row),
             refusal=refusal,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
@@ -80,6 +81,7 @@ def approving(admin: DecidingAdmin, request: HttpRequest) -> Bulk:
         will=lambda revision: _of_approval(revision, ahead(revision)),
         refusal=lambda revision: _decided(revision) or ahead(revision).refusal,
         perform=lambda rows, sent: admin.each(request, rows, decide, log="Approved"),
+        title=attrgetter("name"),
         fetched=with_what_decides,
     )
 
@@ -110,6 +112,7 @@ def rejecting(admin: DecidingAdmin, request: HttpRequest) -> Bulk:
         refusal=_decided,
         perform=perform,
         form=ReasonForm,
+        title=attrgetter("name"),
         fetched=with_what_decides,
     )
 

@@ -84,6 +84,10 @@ class RevisionAdmin(DecisionAdmin):
         """Put the most important first in the queue, the newest elsewhere."""
         return ("-created_at", "id") if request.GET.get("state") else QUEUE_ORDER
 
+    def row_names(self, request: HttpRequest) -> tuple[str, str]:
+        """Call what waits proposals; the rest are revisions."""
+        return super().row_names(request) if request.GET.get("state") else ("proposal", "proposals")
+
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         """Show the state only where it differs from row to row."""
         state = ("shown_state",) if request.GET.get("state") else ()

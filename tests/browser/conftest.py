@@ -93,7 +93,7 @@ class Screen:
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
     def keep_in_every_look(self, name: str) -> None:
-        """Keep pictures of the page in light, in dark, and on a narrow screen, on which it has to fit."""
+        """Keep pictures of the page in light, in dark and narrow; in each it has to fit and to bar nobody."""
         size = self.page.viewport_size
         assert size is not None
         for look, is_dark, width in LOOKS:
@@ -101,6 +101,7 @@ class Screen:
             self.page.evaluate("dark => document.documentElement.classList.toggle('dark', dark)", is_dark)
             self.page.set_viewport_size(size | {"width": width or size["width"]})
             assert self.overflow() <= 0, f"{name}, {look}"
+            assert self.barriers() == [], f"{name}, {look}"
             self.keep(f"{name}-{look}")
         self.page.set_viewport_size(size)
 

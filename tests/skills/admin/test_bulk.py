@@ -90,6 +90,8 @@ class TestProposals:
         assert "Published as 0.1.2. The skill stays archived." in asked
         assert "New workflow" in asked
         assert '<span class="mx-plus">+2</span>' in asked
+        assert ">ask</a>" in asked
+        assert f"({create.pk})" not in asked
         refused = text(reviewer.get(f"{QUEUE}reject/?ids={edit.pk},{create.pk}"))
         assert refused.count("Rejected: its evidence will not propose it again.") == 2
 

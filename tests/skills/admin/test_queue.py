@@ -9,6 +9,7 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
+from mirix.admin_base import CappedPaginator
 from skills.admin.queue_filters import MAX_RUNS
 from skills.models import SkillRevision
 from skills.review.risks import RISK_LABELS
@@ -39,6 +40,20 @@ def listed(browser: Browser, **query: str) -> list[str]:
     answer = browser.get(QUEUE, query)
     assert answer.status_code == 200, answer
     return [row.name for row in answer.context["cl"].result_list]
+
+
+def test_its_foot_counts_proposals_and_elsewhere_revisions(owner, reviewer, monkeypatch):
+    proposal(owner, "one")
+    proposal(owner, "other", state="rejected")
+
+    def counted(**query: str) -> str:
+        return reviewer.get(QUEUE, query).context["cl"].rows_counted
+
+    assert counted() == "1 proposal"
+    assert "1 proposal</div>" in reviewer.get(QUEUE).content.decode()
+    assert counted(state="all") == "2 revisions"
+    monkeypatch.setattr(CappedPaginator, "cap", 2)
+    assert counted(state="all") == "2 revisions or more"
 
 
 def test_by_each_flag(owner, reviewer):
