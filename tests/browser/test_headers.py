@@ -36,7 +36,11 @@ def test_a_page_of_the_admin_runs_no_script_that_came_with_a_text(browser, live_
     page.close()
 
 
-def test_the_menu_of_the_admin_works_by_its_expressions(screen):
+def test_the_menu_of_the_admin_works_by_its_expressions_and_keys_may_pass_it(screen):
     home = screen(make_superuser(), width=390).open("/admin/")
     assert home.page.evaluate("typeof Alpine") == "object"
     assert home.page.evaluate("document.body._x_dataStack !== undefined")
+    home.page.keyboard.press("Tab")
+    home.page.keyboard.press("Enter")
+    home.page.keyboard.press("Tab")
+    assert home.page.evaluate("document.activeElement.closest('#content') !== null")
