@@ -145,7 +145,9 @@ class Clearing:
     def _clear(self, skill: Skill | None, rows: list[SkillRevision], erased: frozenset[str]) -> None:
         """Decide what stays of one skill, or of one proposal for a new one."""
         left = self._left(rows)
-        kept = words_of(self.said_by(left)) | words_of(
+        # Transcripts may have what search served of a skill that goes: they vouch for none of its words.
+        said = self.said_by(left) if self.lessons else _lessons(left)
+        kept = words_of(said) | words_of(
             value for row in rows if row.pk not in self.touched for value in _texts(row)
         )
         going = [
@@ -230,8 +232,7 @@ class Clearing:
         self, experiences: Collection[SkillExperience], *, client: Client | None = None
     ) -> Iterable[Any]:
         """Yield what lessons say, and the turns of their sessions; of a client, those that it sent."""
-        for experience in experiences:
-            yield from (getattr(experience, name) for name in SAID)
+        yield from _lessons(experiences)
         sessions = {experience.session_id for experience in experiences}
         turns = ConversationMessage.objects.for_owner(self.owner).filter(session__in=sessions)
         if client is not None:
@@ -256,6 +257,11 @@ class Clearing:
             if has(decision.reason):
                 decision.reason = ""
                 decision.save(update_fields=["reason"])
+
+
+def _lessons(experiences: Iterable[SkillExperience]) -> Iterable[Any]:
+    """Yield what lessons say."""
+    return (getattr(experience, name) for experience in experiences for name in SAID)
 
 
 def _why(sessions: int, *, lost_support: bool) -> tuple[str, str]:

@@ -28,6 +28,7 @@ from tests.factories import (
     make_member,
     make_owner,
     make_proposal,
+    make_session,
     make_skill,
 )
 
@@ -185,6 +186,21 @@ def test_the_lessons_behind_the_erased_one_stay_used_up_and_do_not_speak_for_the
     assert list(fresh(target).current_revision.experiences.all()) == [both]
     assert set(SkillExperience.objects.values_list("status", flat=True)) == {"consumed"}
     assert "1 session speaks for it" in SkillRevision.objects.get(state="proposed").rationale
+
+
+def test_a_transcript_that_has_what_search_served_of_it_vouches_for_none_of_its_words(owner, source, target):
+    turns = [
+        {"role": "user", "content": "No, use the other card."},
+        {"role": "tool", "content": source.instructions},
+    ]
+    mine = make_experience(owner, make_session(owner, turns), status="consumed")
+    fresh(target).current_revision.experiences.set([mine])
+    merged(source, target)
+
+    erase(source)
+
+    assert found(SECRET) == {"conversations_conversationmessage": 1}
+    assert fresh(target).instructions == OWN
 
 
 def test_it_goes_out_of_all_that_the_other_was_merged_into_in_turn(owner, source, target):
