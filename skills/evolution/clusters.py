@@ -2,7 +2,7 @@
 
 Lessons about one tool are one cluster, and so are lessons about one task. Tasks are named by a user's words,
 so two names may mean one task: those that share enough words of meaning, with what was asked for counted
-in, are one, and so are those of which lessons rest on one and the same error.
+in, are one, and so are those of which lessons rest on the same error, whatever its values were.
 """
 
 from __future__ import annotations
@@ -10,15 +10,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from skills.evolution.facts import Facts, topic_parts
 from skills.evolution.types import ExperienceView
-from skills.evolution.words import content_words
+from skills.evolution.words import content_words, words
 
 MIN_SHARED_WORDS = 2
 MIN_OVERLAP = 0.5
-MIN_ERROR_WORDS = 3
-"""Words of meaning that an error must have to be known again: “Error: not found” is said of anything."""
+MIN_ERROR_WORDS = 2
+"""Words of meaning that an error must have to be known again, beside `SAID_OF_ANYTHING`."""
+SAID_OF_ANYTHING = content_words(
+    "access connection denied error exception exist failed failure fatal forbidden found input invalid "
+    "missing permission refused request server timeout unauthorized unavailable unknown value"
+)
+ERROR_WORDS = frozenset(("error", "err", "exception", "fatal"))
+CODE_CHARS = 3
+"""Numbers of so many digits are codes, which tell errors apart; longer ones are values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +81,29 @@ def topic_of(experience: ExperienceView) -> str:
 
 
 def error_of(experience: ExperienceView) -> str:
-    """Return the error that a lesson rests on, word for word; "" where it rests on none that tells enough."""
+    """Return the kind of the error that a lesson rests on; "" where it rests on none that tells enough."""
     is_error = experience.verified and experience.signal_type == "tool_error"
-    return experience.quote if is_error and len(content_words(experience.quote)) >= MIN_ERROR_WORDS else ""
+    return kind_of_error(experience.quote) if is_error else ""
+
+
+@lru_cache(maxsize=20_000)
+def kind_of_error(quote: str) -> str:
+    """Return an error as words, without ids and other values of its call; "" where too little is left.
+
+    >>> kind_of_error("Error: order A-1742 needs a reason to be cancelled")
+    'order needs reason to be cancelled'
+    """
+    said = [word for word in words(quote) if _is_kept(word)]
+    while said and said[0] in ERROR_WORDS:
+        del said[0]
+    text = " ".join(said)
+    return text if len(content_words(text) - SAID_OF_ANYTHING) >= MIN_ERROR_WORDS else ""
+
+
+def _is_kept(word: str) -> bool:
+    if word.isascii() and len(word) == 1:  # half of an id, or an article
+        return False
+    return word.isalpha() or (word.isdigit() and len(word) <= CODE_CHARS)
 
 
 def says_of_the_same(one: ExperienceView, other: ExperienceView) -> bool:

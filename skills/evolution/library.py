@@ -5,7 +5,7 @@ A snapshot: skills of every status, open proposals, rejected revisions. Read ane
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from django.db.models import Q
 from mirix.tenants.owners import Owner
 from skills.content import Content
 from skills.evolution.cards import skill_name
-from skills.evolution.clusters import error_of, says_of_the_same, task_words
+from skills.evolution.clusters import error_of, kind_of_error, says_of_the_same, task_words
 from skills.evolution.facts import topic_parts
 from skills.evolution.meaning import Meaning
 from skills.evolution.memory import rejected_of
@@ -25,7 +25,15 @@ from skills.evolution.types import ExperienceView, Operation, SkillView
 from skills.evolution.views import experience_view
 from skills.evolution.voices import voices
 from skills.evolution.words import content_words
-from skills.models import RevisionState, Skill, SkillExperience, SkillRevision, SkillStatus
+from skills.models import (
+    ExperienceStatus,
+    RevisionState,
+    SignalType,
+    Skill,
+    SkillExperience,
+    SkillRevision,
+    SkillStatus,
+)
 from skills.search.service import search
 from skills.selectors.skills import merged_skills
 
@@ -33,6 +41,7 @@ MAX_CANDIDATES = 8
 MAX_FOUND = 4
 MAX_TITLES = 5
 MAX_SUPPORT = 500
+MAX_QUOTES = 5_000
 MIN_SHARED_WORDS = 2
 
 
@@ -133,7 +142,8 @@ class Library:
         That is, lessons of their topics, or lessons that rest on the same error; with their support.
         """
         topics, errors = {lesson.topic for lesson in lessons} - {""}, set(map(error_of, lessons)) - {""}
-        rows = SkillExperience.objects.for_owner(self.owner).filter(Q(topic__in=topics) | Q(quote__in=errors))
+        quotes = self._quotes_of(errors) if errors else []
+        rows = SkillExperience.objects.for_owner(self.owner).filter(Q(topic__in=topics) | Q(quote__in=quotes))
         revisions = SkillRevision.objects.for_owner(self.owner).filter(
             state__in=(RevisionState.PROPOSED, RevisionState.PUBLISHED), experiences__in=rows.values("pk")
         )
@@ -145,6 +155,14 @@ class Library:
             if (akin := sum(any(says_of_the_same(one, lesson) for lesson in lessons) for one in view.support))
         ]
         return [view for *_, view in sorted(found, key=lambda item: item[:2])[:MAX_CANDIDATES]]
+
+    def _quotes_of(self, errors: Collection[str]) -> list[str]:
+        """Return what lessons that are used quote where it is an error of one of these kinds."""
+        used = SkillExperience.objects.for_owner(self.owner).filter(
+            status=ExperienceStatus.CONSUMED, signal_type=SignalType.TOOL_ERROR
+        )
+        quotes = used.order_by("-pk").values_list("quote", flat=True)[:MAX_QUOTES]
+        return [quote for quote in set(quotes) if kind_of_error(quote) in errors]
 
     def _found_by_search(self, topic: str, experiences: Sequence[ExperienceView]) -> dict[str, int]:
         """Return what search finds for a topic in the words of its heaviest lessons; the best has most."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import pytest
 
 from mirix.tenants.owners import Owner
-from skills.evolution.clusters import clusters, says_of_the_same
+from skills.evolution.clusters import clusters, kind_of_error, says_of_the_same
 from skills.evolution.curator import evolve
 from skills.evolution.types import EvolutionReport
 from skills.models import ProposerCall, RevisionState, RunTrigger, Skill, SkillExperience, SkillRevision
@@ -249,6 +249,39 @@ class TestOffline:
             )
         run(owner)
         assert len(texts(owner)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("quote", "kind"),
+    [
+        (ERROR, "reason is required to cancel"),
+        ("Error: order A-1742 is not open", "order is not open"),
+        ("ERROR: Order  B-9999 is not open.", "order is not open"),
+        ("Request failed with status code 404", "request failed with status code 404"),
+        ("Request failed with status code 500", "request failed with status code 500"),
+        ("Payment of 12345 exceeds balance", "payment of exceeds balance"),
+        ("Error: reservation not found", ""),
+        ("Permission denied", ""),
+        ("Error 500", ""),
+        ("", ""),
+    ],
+)
+def test_an_error_is_known_again_whatever_its_values_were(quote, kind):
+    assert kind_of_error(quote) == kind
+
+
+def test_lessons_on_one_kind_of_error_come_to_one_skill(owner, chat_server):
+    told = []
+    for number in (4, 5):
+        error = f"Error: order {number}1742 needs a reason to be cancelled"
+        session = make_session(owner, [{"role": "tool", "content": error, "is_error": True}])
+        topic, title = TELLINGS[number][:2]
+        told.append(
+            make_experience(owner, session, topic=topic, title=title, quote=error, signal_type="tool_error")
+        )
+        wants_a_skill_of_each(chat_server, [*[told[0]] * 4, *told])
+        run(owner)
+    assert texts(owner) == ["revoke-booking"]
 
 
 def test_errors_that_tell_little_and_those_of_two_tools_tie_nothing():
