@@ -128,6 +128,8 @@ class ChangeList(ThemedChangeList):
     def get_results(self, request: HttpRequest) -> None:
         """Fetch the page; without a search or filter its count is the count of all."""
         super().get_results(request)
+        if not self.result_count:
+            self.result_list = self.queryset.none()  # looked for already, when they were counted
         if not (self.query or self.has_active_filters):
             self.full_result_count = self.result_count
         self.rows_counted = self.model_admin.counted(request, self.result_count)

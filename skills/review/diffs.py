@@ -144,7 +144,7 @@ def _blocks(old: list[str], new: list[str]) -> Iterator[tuple[list[str], list[st
     tail = _common_prefix(old[head:][::-1], new[head:][::-1])
     yield old[:head], new[:head], True
     middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    if len(middle_old) * len(middle_new) > MAX_PRODUCT:
+    if not (middle_old and middle_new) or len(middle_old) * len(middle_new) > MAX_PRODUCT:
         yield middle_old, middle_new, False
     else:
         # Without autojunk: on repetitive text it measures a small insertion as a rewrite.

@@ -158,7 +158,7 @@ def _figures(size: Size, plain: list[float], found: dict[tuple[str, str], Measur
                 "p50_ms": round(measured.p50, 1),
                 "p95_ms": round(measured.p95, 1),
                 "ratio_to_bare": round(measured.p50 / median(plain), 1),
-                "is_met": measured.p95 < GOAL_MS,
+                "is_met": measured.p50 < GOAL_MS,
                 "addresses": len(measured.times),
                 "slowest": measured.slowest,
             }
@@ -174,11 +174,11 @@ def _lines(size: Size, plain: list[float], found: dict[tuple[str, str], Measured
             f"{size.waiting:,} waiting proposals"
         ),
         f"a list by plain Django: {median(plain):.1f} ms, p95 {_p95(plain):.1f} ms",
-        f"{'page, at its slowest address':<52}{'p50':>9}{'p95':>9}{'to plain':>10}  goal {GOAL_MS} ms",
+        f"{'page, at its slowest address':<52}{'p50':>9}{'p95':>9}{'to plain':>10}  p50 < {GOAL_MS} ms",
     ]
     missed = 0
     for (name, way), measured in sorted(found.items()):
-        is_met = measured.p95 < GOAL_MS
+        is_met = measured.p50 < GOAL_MS
         missed += not is_met
         title = name if way == "page" else f"{name}, {way}"
         where = "met" if is_met else f"MISSED  {measured.slowest}"

@@ -6,7 +6,9 @@ from urllib.parse import quote
 
 import pytest
 from django.contrib import admin
+from django.db import connection
 from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
 
 from mirix.admin_base import NOT_OFFERED
 from tests.factories import make_owner, make_superuser
@@ -128,3 +130,11 @@ def test_no_column_is_called_like_a_relation_by_whose_rows_django_would_sort():
     for model, pages in admin.site._registry.items():
         many = {field.name for field in model._meta.get_fields() if field.one_to_many or field.many_to_many}
         assert not many & set(pages.list_display), model
+
+
+def test_what_has_no_rows_is_looked_for_once(owner):
+    browser = as_user(make_superuser())
+    browser.get(changelist("skills.skill"))
+    with CaptureQueriesContext(connection) as queries:
+        browser.get(changelist("skills.skill"), {"q": "refund"})
+    assert len([query for query in queries if 'FROM "skills_skill"' in query["sql"]]) == 1
