@@ -15,6 +15,7 @@ from skills.evolution.lapsing import Claim
 from skills.evolution.rules import limits
 from skills.evolution.types import Operation, SkillView
 from skills.models import (
+    AuthorKind,
     AutoDreamRun,
     ExperienceStatus,
     RevisionAction,
@@ -24,7 +25,7 @@ from skills.models import (
     SkillRevision,
     SkillStatus,
 )
-from skills.review.errors import ReviewError
+from skills.review.errors import ProposalConflict, ReviewError
 from skills.review.proposals import propose
 from skills.review.publishing import approve
 from skills.review.support import sessions_behind
@@ -88,7 +89,9 @@ class Writer:
         open_revision = (
             SkillRevision.objects.get(pk=target.revision_id) if target and target.revision_id else None
         )
-        if skill and target and open_revision is None:
+        if open_revision is not None:
+            _refuse_anothers_words(open_revision)
+        elif skill and target:
             _refuse_changed(skill, target)
         return propose(
             owner=self.owner,
@@ -124,6 +127,8 @@ class Writer:
             revision = revisions.filter(pk=skill.current_revision_id).first()
         if revision is None:
             raise RefusedError("The text that says so already is no longer there.")
+        if target.revision_id:
+            _refuse_anothers_words(revision)
         revision.experiences.add(*experiences)
         SkillExperience.objects.filter(pk__in=[item.pk for item in experiences]).update(
             status=ExperienceStatus.CONSUMED
@@ -149,6 +154,15 @@ def _refuse_changed(skill: Skill, target: SkillView) -> None:
     """Raise where a skill says something else than when the run read it: somebody published meanwhile."""
     if Content.of(skill) != target.content:
         raise RefusedError(f"“{skill.name}” was published anew as {skill.version} meanwhile.")
+
+
+def _refuse_anothers_words(waiting: SkillRevision) -> None:
+    """Raise where a person's own text waits: a run adds nothing to it, and nobody decides on both at once.
+
+    Else who wrote it could approve it as the run's, where the organization wants four eyes.
+    """
+    if waiting.author_kind == AuthorKind.HUMAN:
+        raise ProposalConflict(f"{waiting.pk} waits, in a person's own words: it is decided first.")
 
 
 def _action(operation: Operation, skill: Skill | None, amended: SkillRevision | None) -> str:

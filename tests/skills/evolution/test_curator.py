@@ -24,11 +24,19 @@ from skills.models import (
     SkillRevision,
 )
 from skills.review.editing import edit_proposal, edit_skill
+from skills.review.errors import AgainstPolicy
 from skills.review.history import archive, rollback
 from skills.review.publishing import approve, lapse, reject
 from skills.runs import LostRun, claim
 from skills.search.service import search
-from tests.factories import make_content, make_experience, make_proposal, make_session, make_skill
+from tests.factories import (
+    make_content,
+    make_experience,
+    make_member,
+    make_proposal,
+    make_session,
+    make_skill,
+)
 
 pytestmark = pytest.mark.django_db
 _number = count(11)
@@ -706,6 +714,41 @@ def test_what_a_person_wrote_waits_for_a_person(owner, held):
     assert mine.state == RevisionState.PROPOSED
 
 
+@pytest.mark.parametrize("pending_is", ["a change", "a new skill"])
+@pytest.mark.parametrize("adds", [True, False])
+def test_a_run_adds_nothing_to_what_a_person_wrote(owner, held, pending_is, adds):
+    OrganizationSettings.objects.update_or_create(
+        organization=owner.organization, defaults={"four_eyes": True, "review_policy": "automatic"}
+    )
+    rita = make_member(owner.organization, username="rita")
+    skill = make_skill(owner, make_content(name="pay-order")) if pending_is == "a change" else None
+    text = make_content(name="pay-order", instructions="1. Ask which card to use.\n2. Ask twice.")
+    waiting = make_proposal(owner, text, skill, author_kind="human", author=rita)
+    row = make_experience(owner)
+    wanted = f"{text.instructions}\n3. Say the amount." if adds else text.instructions
+    view = Library(owner).get(skill.pk if skill else waiting.pk)
+    operation = Operation(
+        action="edit" if adds else "confirm",
+        content=replace(view.content, instructions=wanted),
+        experience_ids=(row.pk,),
+        rationale="Said.",
+        target=view,
+    )
+
+    report = evolve(owner=owner, claim=held, proposer=Scripted(operation))
+
+    assert [refusal.reason for refusal in report.refused] == [
+        f"{waiting.pk} waits, in a person's own words: it is decided first."
+    ]
+    assert (report.proposed, report.published, pending(owner)) == ([], [], {row.pk})
+    with pytest.raises(AgainstPolicy, match="is your own text"):
+        approve(revision=waiting, decided_by=rita)
+    approve(revision=waiting, decided_by=make_member(owner.organization))
+    anew = replace(operation, target=Library(owner).get(SkillRevision.objects.get(pk=waiting.pk).skill_id))
+    assert evolve(owner=owner, claim=held, proposer=Scripted(anew)).refused == []
+    assert pending(owner) == set()
+
+
 def test_other_filter_tags_narrow_the_skill(owner, held):
     session = make_session(owner, [{"role": "tool", "content": "Error: x"}], filter_tags={"team": "a"})
     refused_call(owner, session=session)
@@ -936,7 +979,7 @@ def test_what_a_person_struck_out_is_remembered_as_what_was_rejected(owner, held
     assert pending(owner) == {row.pk}
 
 
-@pytest.mark.parametrize("then", ["published", "waits", "approved as it is", "amended by a run"])
+@pytest.mark.parametrize("then", ["published", "approved as it is"])
 def test_a_line_that_the_first_of_two_drafts_struck_out_is_remembered_too(owner, held, then):
     skill = make_skill(owner, make_content(name="pay-order"))
     make_experience(owner)
@@ -952,13 +995,8 @@ def test_a_line_that_the_first_of_two_drafts_struck_out_is_remembered_too(owner,
     waiting = draft(first, lines[0], lines[2])
     if then == "approved as it is":
         approve(revision=waiting)
-    elif then == "amended by a run":
-        make_experience(owner)
-        more = edit_of(owner, skill, "6. Thank them for what they paid.")
-        evolve(owner=owner, claim=held, proposer=Scripted(more))
-        approve(revision=SkillRevision.objects.get(state=RevisionState.PROPOSED))
     else:
-        draft(waiting, lines[0], publish=then == "published")
+        draft(waiting, lines[0], publish=True)
     row = make_experience(owner)
     skill.refresh_from_db()
 
