@@ -141,6 +141,9 @@ class SkillExperience(Owned):
                 condition=Q(status="pending"),
                 name="experience_pending_priority",
             ),
+            models.Index(
+                fields=["organization", "status", "-created_at", "id"], name="experience_status_recent"
+            ),
             GinIndex(Words("title", "topic"), name="experience_words"),
         ]
 

@@ -118,6 +118,7 @@ class Skill(Owned, SkillContent):
             models.Index(fields=["organization", "-created_at", "id"], name="skill_organization_recent"),
             models.Index(fields=["-created_at", "id"], name="skill_recent"),
             models.Index(fields=["end_user", "status", "-updated_at"], name="skill_end_user_recent"),
+            models.Index(fields=["organization", "status", "-created_at", "id"], name="skill_status_recent"),
             GinIndex(Words("name", "description"), name="skill_words"),
         ]
 
@@ -255,6 +256,9 @@ class SkillRevision(Owned, SkillContent):
                 fields=["-priority", "-session_count", "created_at", "id", "organization"],
                 condition=Q(state="proposed"),
                 name="revision_queue_of_all",
+            ),
+            models.Index(
+                fields=["organization", "state", "-created_at", "id"], name="revision_organization_state"
             ),
             GinIndex(Words("name", "description"), name="revision_words"),
         ]
