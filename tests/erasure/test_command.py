@@ -102,3 +102,10 @@ def test_what_is_unknown_or_a_strangers_is_one_line(owner, stranger, what):
     with pytest.raises(CommandError, match=f"unknown {what[2:]}"):
         run(what, names[what], "--yes", *organization_of(owner))
     assert not ErasureReceipt.objects.exists()
+
+
+@pytest.mark.parametrize("what", ["--user", "--client", "--skill"])
+def test_what_a_script_has_left_empty_is_one_line(owner, what):
+    with pytest.raises(CommandError, match=f"unknown {what[2:]} ''"):
+        run(what, "", "--yes", *organization_of(owner))
+    assert not ErasureReceipt.objects.exists()

@@ -51,7 +51,7 @@ class Command(DataCommand):
 
     @staticmethod
     def _organizations(name: str | None) -> list[Organization]:
-        if not name:
+        if name is None:
             return list(Organization.objects.order_by("name"))
         organization = find_organization(name=name)
         if organization is None:

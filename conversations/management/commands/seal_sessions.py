@@ -31,9 +31,9 @@ class Command(DataCommand):
     @staticmethod
     def _owner(options: dict[str, Any]) -> Owner | None:
         name, user_id = options["organization"], options["user"]
-        if not name and not user_id:
+        if name is None and user_id is None:
             return None
-        if not name or not user_id:
+        if name is None or user_id is None:
             raise CommandError(
                 "--organization and --user go together; with neither, every owner's are sealed"
             )

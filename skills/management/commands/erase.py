@@ -55,7 +55,7 @@ class Command(OrganizationCommand):
     ) -> tuple[str, Callable[[bool], ErasureReceipt]]:
         """Return what the operator has to type, and what erases it."""
         actor = Actor.operator()
-        if options["user"]:
+        if options["user"] is not None:
             found = list(erasure.find_end_users(organization=organization, name=options["user"]))
             if len(found) != 1:
                 kind = "unknown user" if not found else "two end users are meant by"
@@ -64,7 +64,7 @@ class Command(OrganizationCommand):
             return end_user.user_id, lambda dry: erasure.erase_end_user(
                 end_user=end_user, actor=actor, dry_run=dry
             )
-        if options["client"]:
+        if options["client"] is not None:
             named = clean_text(options["client"])
             clients = Client.objects.for_organization(organization)
             client = clients.filter(Q(pk=named) | Q(name=named)).first()

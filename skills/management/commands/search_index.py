@@ -59,7 +59,7 @@ class Command(OrganizationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it and tell how the indexes stand afterwards."""
-        organization = self.organization(options) if options["organization"] else None
+        organization = None if options["organization"] is None else self.organization(options)
         endpoint = get_endpoint()
         space = space_of(endpoint) if endpoint else None
         if options["replace_model"] and options["action"] != "rebuild":

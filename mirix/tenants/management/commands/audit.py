@@ -32,7 +32,7 @@ class Command(OrganizationCommand):
         """List the events."""
         events = (
             AuditEvent.objects.for_organization(self.organization(options))
-            if options["organization"]
+            if options["organization"] is not None
             else AuditEvent.objects.filter(organization=None)
         )
         fields = ("created_at", "action", "actor_kind", "actor_id", "actor_name", "target_id", "details")

@@ -32,10 +32,10 @@ class Command(OrganizationCommand):
         """Rename and report."""
         organization, name, actor = self.organization(options), options["name"], Actor.operator()
         try:
-            if options["client"]:
+            if options["client"] is not None:
                 client = self._client(organization, options["client"])
                 row_id = rename_client(client=client, name=name, actor=actor).pk
-            elif options["user"]:
+            elif options["user"] is not None:
                 owner = find_owner_of(organization=organization, user_id=options["user"])
                 if owner is None:
                     raise CommandError(
