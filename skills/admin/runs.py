@@ -20,6 +20,8 @@ from mirix.templatetags.mirix_admin import ago
 from skills.admin.finding import find_rows
 from skills.admin.replies import reply_of, with_reply
 from skills.distillation.attacks import FLAGS
+from skills.distillation.llm import LlmDistiller
+from skills.distillation.offline import OfflineDistiller
 from skills.models import AutoDreamRun, DistillationAttempt, RunState
 from skills.progress import is_open, progress_of
 from skills.runs import stale
@@ -154,6 +156,21 @@ def _seconds(run: AutoDreamRun) -> str:
     return f"{(run.finished_at - run.started_at).total_seconds():.1f} s"
 
 
+class DistillerFilter(admin.SimpleListFilter):
+    """Filter by distiller; offers all there are, without asking the table, which Django would read whole."""
+
+    title = "distiller"
+    parameter_name = "distiller"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the distillers."""
+        return [(each.name, each.name) for each in (LlmDistiller, OfflineDistiller)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        """Narrow the list to the chosen distiller."""
+        return queryset.filter(distiller=self.value()) if self.value() else queryset
+
+
 @admin.register(DistillationAttempt)
 class AttemptAdmin(PageAdmin):
     """Readings of a session by a distiller, one per try, with what it answered."""
@@ -171,7 +188,7 @@ class AttemptAdmin(PageAdmin):
         "tokens",
         "created_at",
     )
-    list_filter = ("verdict", "distiller", DayFilter, OrganizationFilter)
+    list_filter = ("verdict", DistillerFilter, DayFilter, OrganizationFilter)
     list_select_related = ("session", "run")
     search_fields = ("id", "session__session_id", "run__id")
     search_help_text = "The id of an attempt or a run, or the beginning of a session's id"

@@ -52,7 +52,7 @@ ADMIN = {
     "conversations.session": 8,
     "procrastinate.procrastinatejob": 9,
     "skills.autodreamrun": 8,
-    "skills.distillationattempt": 9,
+    "skills.distillationattempt": 8,
     "skills.proposercall": 8,
     "skills.searchevent": 8,
     "skills.skill": 8,

@@ -151,6 +151,13 @@ class TestAttempts:
             flags=["closing_fence", "one of tomorrow"],
         )
 
+    def test_the_list_is_filtered_by_distiller(self, owner, reviewer, attempt):
+        other = make_attempt(attempt.run, make_session(owner, TURNS), distiller="offline")
+        list_ = reverse("admin:skills_distillationattempt_changelist")
+        for query, expected in (("llm", {attempt.pk}), ("offline", {other.pk}), ("", {attempt.pk, other.pk})):
+            rows = reviewer.get(list_, {"distiller": query}).context["cl"].result_list
+            assert {row.pk for row in rows} == expected
+
     def test_it_shows_all_that_is_kept_of_it_as_text(self, owner, reviewer, attempt):
         make_experience(owner, attempt.session, attempt=attempt, title="Held", quarantined=True)
 
