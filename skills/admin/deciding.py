@@ -30,7 +30,7 @@ from skills.models import RevisionState, Skill, SkillRevision
 from skills.review.errors import AlreadyDecided, ReasonRequired, ReviewError
 from skills.review.merges import merge_proposal
 from skills.review.publishing import approve, reject
-from skills.review.undoing import undo_approval
+from skills.review.undoing import undo_approval, undo_rejection
 from skills.selectors.skills import others_of_owner
 
 MERGING = (
@@ -69,28 +69,31 @@ class DecisionAdmin(DecidingAdmin, WritingAdmin):
         """Turn the proposal down with a reason, then show the next one."""
 
         def turn_down(revision: SkillRevision) -> None:
-            reject(revision=revision, decided_by=user_of(request), reason=reason_of(request.POST))
-            messages.success(request, f"Rejected {revision.name}.")
+            reason = reason_of(request.POST)
+            say_rejected(request, reject(revision=revision, decided_by=user_of(request), reason=reason))
 
         return self._decide(request, object_id, turn_down, log="Rejected")
 
     def undo_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Take an approval back, and show what was approved."""
+        """Take a decision back: show what was approved, or what waits again."""
         revision = self._decided_by_post(request, object_id)
         if isinstance(revision, HttpResponse):
             return revision
+        was_rejected = revision.state == RevisionState.REJECTED
+        shown = revision
         try:
             with transaction.atomic():
-                skill = undo_approval(revision=revision, decided_by=user_of(request))
+                if was_rejected:
+                    shown = undo_rejection(revision=revision, decided_by=user_of(request))
+                    said = f"Taken back: {shown.name} waits again."
+                else:
+                    said = _as_it_is(undo_approval(revision=revision, decided_by=user_of(request)))
                 self.log_change(request, revision, "Taken back")
         except ReviewError as error:
             messages.warning(request, f"Nothing was changed. {error}")
         else:
-            url = reverse("admin:skills_skill_change", args=[skill.pk])
-            now = format_html('<a href="{}">{}</a> {}', url, skill.name, skill.version)
-            says = "says again what it said before" if skill.status == "active" else f"is {skill.status}"
-            messages.success(request, format_html("Taken back: {} {}.", now, says))
-        return HttpResponseRedirect(page_of(request, revision.pk))
+            messages.success(request, said)
+        return HttpResponseRedirect(page_of(request, shown.pk))
 
     def merge_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask into which skill of its owner a new one goes, and propose that in its place."""
@@ -187,11 +190,31 @@ def page_of(request: HttpRequest, pk: str) -> str:
     return reverse("admin:skills_skillrevision_change", args=[pk]) + carried(request)
 
 
+def _as_it_is(skill: Skill) -> str:
+    """Return what an approval that was taken back made of its skill."""
+    url = reverse("admin:skills_skill_change", args=[skill.pk])
+    now = format_html('<a href="{}">{}</a> {}', url, skill.name, skill.version)
+    says = "says again what it said before" if skill.status == "active" else f"is {skill.status}"
+    return format_html("Taken back: {} {}.", now, says)
+
+
 def say_approved(request: HttpRequest, skill: Skill) -> None:
     """Say what was published on the next page, with a way to take it back."""
     url = reverse("admin:skills_skill_change", args=[skill.pk])
-    undo = reverse("admin:skills_skillrevision_undo", args=[skill.current_revision_id])
     said = format_html('Published <a href="{}">{}</a> {}.', url, skill.name, skill.version)
+    _say_with_undo(request, said, str(skill.current_revision_id))
+
+
+def say_rejected(request: HttpRequest, revision: SkillRevision) -> None:
+    """Say what became of a proposal that was turned down, with a way to take that back."""
+    if revision.state == RevisionState.REJECTED:
+        _say_with_undo(request, f"Rejected {revision.name}.", revision.pk)
+    else:
+        messages.success(request, f"{revision.name} lapsed: its skill says something else by now.")
+
+
+def _say_with_undo(request: HttpRequest, said: str, revision_id: str) -> None:
+    undo = reverse("admin:skills_skillrevision_undo", args=[revision_id])
     messages.success(request, said, extra_tags=f"undo:{undo}{carried(request)}")
 
 

@@ -1,4 +1,4 @@
-"""An approval taken back right after it was given, by the acts that every skill has: nothing is unwritten."""
+"""A decision taken back, by the acts that every skill and proposal has: nothing is unwritten."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from copy import copy
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from mirix.tenants.owners import Owner
+from skills.content import Content
 from skills.models import RevisionAction, RevisionState, Skill, SkillRevision, SkillStatus
+from skills.review.bases import has_moved
 from skills.review.errors import NothingToDo
 from skills.review.history import archive, move, restore, rollback
+from skills.review.policy import require_decider
+from skills.review.proposals import propose
+from skills.review.refusals import moved_on, refuse_unfit_merge
 
 REASON = "Taken back right after it was approved."
 
@@ -41,6 +47,37 @@ def undo_approval(*, revision: SkillRevision, decided_by: User | None = None) ->
         move(skill=seen, act="quarantine" if was_aside else "archive", decided_by=decided_by, reason=REASON)
     _bring_back_source(revision, decided_by)
     return Skill.objects.with_owner_of(revision).get(pk=seen.pk)
+
+
+@transaction.atomic
+def undo_rejection(*, revision: SkillRevision, decided_by: User | None = None) -> SkillRevision:
+    """Propose again what was rejected, with the same evidence; return the proposal, which waits.
+
+    The rejection stays in the history, as the proposal that it was about does.
+
+    Raises `NothingToDo` where `revision` was not rejected, `MayNotDecide`, `BaseConflict` when its skill was
+    published anew since, or what it takes in was, and `ProposalConflict` when another proposal for the same
+    is open, its name is taken by now, or some of its evidence is gone.
+    """
+    require_decider(organization=revision.organization, decided_by=decided_by)
+    if revision.state != RevisionState.REJECTED:
+        raise NothingToDo(f"{revision.pk} was not rejected.")
+    refuse_unfit_merge(revision=revision, into=revision.skill)
+    if has_moved(skill=revision.skill, base=revision.base):
+        raise moved_on(revision=revision, skill=revision.skill)
+    return propose(
+        owner=Owner(organization=revision.organization, end_user=revision.end_user),
+        content=Content.of(revision),
+        skill=revision.skill,
+        action=revision.action,
+        author_kind=revision.author_kind,
+        experiences=list(revision.experiences.all()),
+        rationale=revision.rationale,
+        run=revision.run,
+        author=revision.author,
+        source=revision.source,
+        merged_from=revision.merged_from,
+    )
 
 
 def _bring_back_source(revision: SkillRevision, decided_by: User | None) -> None:

@@ -139,6 +139,16 @@ class TestUndo:
         assert "Taken back:" in said
         assert Skill.objects.get().status == "archived"
 
+    def test_after_a_rejection_too_and_its_own_page_offers_it_later(self, reviewer, proposal):
+        answer = reviewer.post(url("reject", proposal), {"why": "other", "reason": "Slipped."}, follow=True)
+        assert f'action="{url("undo", proposal)}"' in text_of(answer)
+        assert "Propose again" in text_of(reviewer.get(url("change", proposal)))
+        said = text_of(reviewer.post(url("undo", proposal), follow=True))
+        assert f"Taken back: {proposal.name} waits again." in said
+        again = SkillRevision.objects.get(state="proposed")
+        assert "Nothing was changed" in text_of(reviewer.post(url("undo", proposal), follow=True))
+        assert SkillRevision.objects.get(state="proposed") == again
+
     def test_what_was_published_since_is_not_undone(self, owner, reviewer, proposal):
         skill = approve(revision=proposal)
         edit = make_proposal(owner, make_content(name="pay", instructions="Run."), skill)

@@ -1,4 +1,4 @@
-"""An approval taken back: the skill says again what it said, and everything stays in the history."""
+"""A decision taken back: the skill says again what it said, and everything stays in the history."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from mirix.tenants.owners import Owner
 from skills.models import ReviewDecision, Skill, SkillRevision
-from skills.review.errors import BaseConflict, MayNotDecide, NothingToDo
+from skills.review.errors import BaseConflict, MayNotDecide, NothingToDo, ProposalConflict
 from skills.review.history import archive
 from skills.review.merges import propose_merge
-from skills.review.publishing import approve
-from skills.review.undoing import undo_approval
+from skills.review.publishing import approve, reject
+from skills.review.undoing import undo_approval, undo_rejection
 from skills.search.service import search
 from tests.factories import make_content, make_experience, make_member, make_owner, make_proposal
 
@@ -108,3 +108,48 @@ def test_only_who_decides_takes_back(owner):
     with pytest.raises(MayNotDecide):
         undo_approval(revision=created, decided_by=operator)
     assert Skill.objects.get().status == "active"
+
+
+def rejected(owner: Owner, content=TEXT, skill: Skill | None = None, **fields) -> SkillRevision:
+    proposal = make_proposal(owner, content, skill, **fields)
+    proposal.experiences.add(make_experience(owner, status="consumed"))
+    return reject(revision=proposal, reason="By mistake.")
+
+
+def test_what_was_rejected_waits_again_with_its_evidence(owner, rita):
+    gone = rejected(owner, rationale="Two sessions say so.")
+    again = undo_rejection(revision=gone, decided_by=rita)
+    assert (again.state, again.name, again.content_hash) == ("proposed", "pay", gone.content_hash)
+    assert (again.action, again.author_kind, again.rationale) == ("create", "offline", "Two sessions say so.")
+    assert list(again.experiences.all()) == list(gone.experiences.all())
+    assert SkillRevision.objects.get(pk=gone.pk).state == "rejected"
+    assert ReviewDecision.objects.get().decision == "reject"
+    assert approve(revision=again, decided_by=rita).version == "0.1.0"
+
+
+def test_a_rejection_is_taken_back_once(owner, rita):
+    gone = rejected(owner)
+    undo_rejection(revision=gone, decided_by=rita)
+    with pytest.raises(ProposalConflict, match="came first"):
+        undo_rejection(revision=gone, decided_by=rita)
+    assert SkillRevision.objects.filter(state="proposed").count() == 1
+
+
+def test_a_change_that_was_rejected_is_for_the_version_that_it_was_made_for(owner, rita):
+    skill = published(owner).skill
+    gone = rejected(owner, replace(TEXT, instructions="1. Charge it.\n"), skill)
+    again = undo_rejection(revision=gone, decided_by=rita)
+    assert (again.skill, again.base) == (skill, gone.base)
+    reject(revision=again, reason="No.")
+    published(owner, replace(TEXT, description="Altogether new."), Skill.objects.get())
+    with pytest.raises(BaseConflict, match=r"is at 0\.1\.1 by now"):
+        undo_rejection(revision=SkillRevision.objects.get(pk=gone.pk), decided_by=rita)
+
+
+def test_only_who_decides_takes_a_rejection_back_and_only_a_rejection(owner, rita):
+    gone = rejected(owner)
+    with pytest.raises(MayNotDecide):
+        undo_rejection(revision=gone, decided_by=make_member(owner.organization, "operator"))
+    with pytest.raises(NothingToDo, match="not rejected"):
+        undo_rejection(revision=make_proposal(owner), decided_by=rita)
+    assert SkillRevision.objects.filter(name="pay", state="proposed").count() == 0
