@@ -7,13 +7,13 @@ let over = false;
 
 async function ask() {
   try {
-    const answer = await fetch(part.dataset.live, { headers: etag ? { "If-None-Match": etag } : {}, redirect: "error" });
+    const answer = await fetch(part.dataset.live, { headers: etag ? { "If-None-Match": etag } : {}, redirect: "manual" });
     if (answer.status === 200) {
       etag = answer.headers.get("ETag");
       // Somebody is reading or on their way by keyboard: what is opened and focused stays for this time.
       if (!part.contains(document.activeElement)) part.innerHTML = await answer.text();
       else etag = "";
-    } else if (answer.status !== 304) over = true; // logged out, or gone: the link to refresh says more
+    } else if (answer.status !== 304) return; // logged out, or gone: the link to refresh says more
     over = answer.headers.get("X-Run-State") === "over" && etag !== "";
   } catch {
     // The server is away for now.
