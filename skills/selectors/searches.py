@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from django.db import connection
+from django.db.models import F
 from django.utils import timezone
 
 from mirix.tenants.models import Organization
@@ -54,8 +55,11 @@ def use_of(*, skill: Skill) -> SkillUse:
     """Return how a skill is used; two queries."""
     events = SearchEvent.objects.with_organization_of(skill)
     returning = events.filter(source=SearchSource.API, skill_ids__contains=[skill.pk])
-    newest = returning.select_related("end_user", "client", "user").order_by("-created_at", "id")[:NEWEST]
-    return SkillUse(times=returning.values("pk")[:MOST].count(), newest=list(newest))
+    times = returning.values("pk")[:MOST].count()
+    # Of a few all are sorted: along the index of what was asked last the database would read the whole log.
+    latest = F("created_at") if times == MOST else F("created_at") + timedelta(0)
+    newest = returning.select_related("end_user", "client", "user").order_by(latest.desc(), "id")[:NEWEST]
+    return SkillUse(times=times, newest=list(newest))
 
 
 def degraded_by_day(*, organization: Organization, days: int = 14) -> list[tuple[date, int]]:
