@@ -169,6 +169,14 @@ class TestWhatToWatch:
         assert found == {(skill, None), (None, waiting)}
         assert all(item["per_cent"] >= 50 and item["alike"].is_near for item in context["alike"])
 
+    def test_other_words_that_name_the_same_tools_are_much_the_same(self, owner, reviewer):
+        told = make_content(
+            name="void", description="Voiding.", instructions="Use `cancel_order`.", triggers=[]
+        )
+        make_proposal(owner, told)
+        again = replace(told, name="call-off", description="Calling off.", instructions="First cancel_order.")
+        assert "100 % of the tools and steps in common" in shown(reviewer, make_proposal(owner, again))
+
     def test_what_has_little_in_common_is_left_out(self, owner, reviewer):
         index_skill(
             make_skill(owner, make_content(name="run", description="Use when it rains.", instructions="Run."))
