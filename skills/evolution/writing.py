@@ -26,7 +26,7 @@ from skills.models import (
     SkillStatus,
 )
 from skills.review.errors import ProposalConflict, ReviewError
-from skills.review.proposals import propose
+from skills.review.proposals import flags_today, propose
 from skills.review.publishing import approve
 from skills.review.support import sessions_behind
 from skills.review.tags import shared_tags
@@ -58,17 +58,22 @@ class Writer:
     def write(self, operation: Operation) -> Written | None:
         """Write an operation that passed every gate; None where it became support of a text as it stands.
 
+        Support may be what a proposal lacked to be published by policy: then that is what was written.
+
         Raises `RefusedError` or a `ReviewError` where the texts or the experiences moved meanwhile, and
         whatever `claim.hold` raises when the run is lost; then nothing was written.
         """
         with transaction.atomic():
             run = self.claim.hold()
             experiences = self._still_pending(operation.experience_ids)
-            if operation.action == "confirm":
-                revision = self._confirm(operation, experiences, run)
-            else:
+            if operation.action != "confirm":
                 revision = self._propose(operation, experiences, run)
-            return Written(revision=revision, skill=self._publish(revision)) if revision else None
+                return Written(revision=revision, skill=self._publish(revision))
+            supported = self._confirm(operation, experiences, run)
+            skill = self._publish(supported) if supported else None
+            if supported is None or (skill is None and supported.pk == _waiting(operation)):
+                return None
+            return Written(revision=supported, skill=skill)
 
     def _still_pending(self, ids: Sequence[str]) -> list[SkillExperience]:
         """Return the cited experiences; a person may have set one aside since it was read."""
@@ -109,7 +114,7 @@ class Writer:
     def _confirm(
         self, operation: Operation, experiences: Sequence[SkillExperience], run: AutoDreamRun
     ) -> SkillRevision | None:
-        """Make experiences support of the text that says them already; return a revision if one was needed.
+        """Make experiences support of the text that says them already; return what is to be published for it.
 
         Tags are what all support shares: where a session has others, the text is proposed anew with fewer.
         """
@@ -118,11 +123,12 @@ class Writer:
         tags = shared_tags([target.content.filter_tags, *(item.filter_tags for item in experiences)])
         if tags != target.content.filter_tags:
             return self._propose(replace(operation, content=target.content), experiences, run)
+        skill = self._locked_skill(target)
         revisions = SkillRevision.objects.for_owner(self.owner).select_for_update(no_key=True, of=("self",))
         if target.revision_id:
             revision = revisions.filter(pk=target.revision_id, state=RevisionState.PROPOSED).first()
         else:
-            skill = Skill.objects.get(pk=target.skill_id)
+            assert skill is not None
             _refuse_changed(skill, target)
             revision = revisions.filter(pk=skill.current_revision_id).first()
         if revision is None:
@@ -133,7 +139,14 @@ class Writer:
         SkillExperience.objects.filter(pk__in=[item.pk for item in experiences]).update(
             status=ExperienceStatus.CONSUMED
         )
-        return None
+        may_go = self.publishes and target.revision_id is not None
+        return revision if may_go and not flags_today(revision) else None
+
+    def _locked_skill(self, target: SkillView) -> Skill | None:
+        """Lock the skill of a text, before any revision of it, as everybody does who may publish one."""
+        if target.skill_id is None:
+            return None
+        return Skill.objects.for_owner(self.owner).select_for_update(no_key=True).get(pk=target.skill_id)
 
     def _publish(self, revision: SkillRevision) -> Skill | None:
         """Publish at once where the policy lets unflagged proposals through; else leave it waiting."""
@@ -148,6 +161,11 @@ class Writer:
             )
         except ReviewError:
             return None  # It waits for a person, who is told why by the same rule.
+
+
+def _waiting(operation: Operation) -> str | None:
+    """Return the open proposal that an operation starts from."""
+    return operation.target.revision_id if operation.target else None
 
 
 def _refuse_changed(skill: Skill, target: SkillView) -> None:

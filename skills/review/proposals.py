@@ -89,14 +89,7 @@ def propose(
         rationale=rationale,
         source=source,
         content_hash=content.hash,
-        risk_flags=risk_flags(
-            before=before,
-            after=content,
-            support=[as_support(experience) for experience in support],
-            max_instructions_chars=settings.MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS,
-            unsupported=unsupported,
-            rewritten=_is_rewritten(before, content, author_kind, merged_from),
-        ),
+        risk_flags=_flags(before, content, support, unsupported, author_kind, merged_from),
         unsupported=unsupported,
         **content.as_fields(),
     )
@@ -107,6 +100,32 @@ def propose(
         raise ProposalConflict(f"Another open proposal for “{content.name}” came first.") from error
     revision.experiences.set(support)
     return revision
+
+
+def flags_today(revision: SkillRevision) -> list[str]:
+    """Return the risks of a proposal with what supports it by now, which a run may have added to."""
+    before = Content.of(revision.base) if revision.base else None
+    support = list(revision.experiences.select_related("turn", "session"))
+    content, by = Content.of(revision), revision.author_kind
+    return _flags(before, content, support, revision.unsupported, by, revision.merged_from)
+
+
+def _flags(
+    before: Content | None,
+    content: Content,
+    support: Collection[SkillExperience],
+    unsupported: list[str],
+    author_kind: str,
+    merged_from: SkillRevision | None,
+) -> list[str]:
+    return risk_flags(
+        before=before,
+        after=content,
+        support=[as_support(experience) for experience in support],
+        max_instructions_chars=settings.MIRIX_SKILL_MAX_INSTRUCTIONS_CHARS,
+        unsupported=unsupported,
+        rewritten=_is_rewritten(before, content, author_kind, merged_from),
+    )
 
 
 def _is_rewritten(

@@ -10,7 +10,15 @@ import pytest
 from mirix.tenants.models import OrganizationSettings
 from mirix.tenants.selectors import effective
 from skills.evolution.curator import evolve
-from skills.models import AuthorKind, ReviewDecision, RevisionState, RunTrigger, Skill, SkillRevision
+from skills.models import (
+    AuthorKind,
+    ReviewDecision,
+    RevisionState,
+    RunTrigger,
+    Skill,
+    SkillExperience,
+    SkillRevision,
+)
 from skills.review.editing import BY_POLICY, edit_proposal, edit_skill
 from skills.review.errors import AgainstPolicy, MayNotDecide
 from skills.review.forecast import approval_of, with_what_decides
@@ -136,6 +144,38 @@ def test_under_automatic_what_too_few_sessions_taught_waits(owner, chosen):
     refused_call(owner, error="card has expired")
     report = evolve(owner=owner, claim=held)
     assert (report.proposed, len(report.published), found(owner)) == ([], 1, ["pay-order"])
+
+
+def test_under_automatic_the_session_that_was_lacking_publishes_though_it_says_nothing_new(owner, chosen):
+    chosen(review_policy="automatic", min_supporting_sessions=2)
+    held = claim(owner=owner, trigger=RunTrigger.COMMAND)
+    refused_call(owner)
+    [waiting] = evolve(owner=owner, claim=held).proposed
+
+    refused_call(owner)
+    report = evolve(owner=owner, claim=held)
+
+    assert (report.proposed, report.published, found(owner)) == ([], [waiting], ["pay-order"])
+    revision = SkillRevision.objects.get()
+    assert (revision.state, revision.experiences.count(), revision.decisions.count()) == ("published", 2, 1)
+    refused_call(owner)
+    report = evolve(owner=owner, claim=held)
+    assert (report.proposed, report.published, SkillRevision.objects.count()) == ([], [], 1)
+
+
+def test_under_automatic_support_that_is_a_risk_publishes_nothing(owner, chosen):
+    chosen(review_policy="automatic", min_supporting_sessions=2)
+    held = claim(owner=owner, trigger=RunTrigger.COMMAND)
+    refused_call(owner)
+    [waiting] = evolve(owner=owner, claim=held).proposed
+    good, bad = refused_call(owner), refused_call(owner)
+    SkillExperience.objects.filter(pk=bad.pk).update(verified=False, credibility=0.2)
+
+    report = evolve(owner=owner, claim=held)
+
+    assert {good.pk, bad.pk} == set(report.consumed)
+    assert (report.proposed, report.published, found(owner)) == ([], [], [])
+    assert SkillRevision.objects.get(pk=waiting).state == "proposed"
 
 
 def test_with_four_eyes_nobody_approves_their_own_text(owner, chosen):
