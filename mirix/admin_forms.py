@@ -277,6 +277,7 @@ class ManagedAdmin(PageAdmin):
             "submit": submit or title,
             "is_dangerous": is_dangerous,
             "back": back or self.address_of(obj),
+            "called": self.breadcrumbs(obj)[-1]["title"] if obj is not None else "",
             "original": obj,
             **extra,
         }
