@@ -3,7 +3,8 @@
 import os
 
 wsgi_app = "mirix.wsgi"
-bind = f"0.0.0.0:{os.environ.get('MIRIX_PORT', '8531')}"
+# An empty variable is the default, as everywhere. (An empty WEB_CONCURRENCY gunicorn itself refuses.)
+bind = f"0.0.0.0:{os.environ.get('MIRIX_PORT') or '8531'}"
 workers = int(os.environ.get("WEB_CONCURRENCY", "1"))
 threads = 8
 worker_class = "mirix.heads.Worker"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import re
+import runpy
 
 import pytest
 
@@ -92,6 +93,12 @@ def test_a_unit_runs_what_there_is(unit):
             assert (ROOT / argument).exists()
     if service.get("Type") != "oneshot":
         assert service["Restart"] == "always"
+
+
+@pytest.mark.parametrize(("port", "bind"), [("", "0.0.0.0:8531"), ("8599", "0.0.0.0:8599")])
+def test_an_empty_port_is_the_default_for_the_web_server_too(monkeypatch, port, bind):
+    monkeypatch.setenv("MIRIX_PORT", port)
+    assert runpy.run_path(str(ROOT / "deploy" / "gunicorn.conf.py"))["bind"] == bind
 
 
 def test_units_and_containers_run_the_same():
