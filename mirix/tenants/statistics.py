@@ -9,9 +9,12 @@ from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
 LOCK_TIMEOUT = "2s"
+# An index over an expression has statistics of its own, of what the expression makes of the rows.
 CLEARED = """
     SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited) FROM pg_stats
-    WHERE schemaname = current_schema() AND tablename = %s
+    WHERE schemaname = current_schema() AND tablename IN (
+        SELECT relname FROM pg_class WHERE oid = %(table)s::regclass
+            OR oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = %(table)s::regclass))
 """
 # Of a key to another table, or of another table to this one, the values are ids of ours.
 COLUMNS = """
@@ -47,7 +50,7 @@ def _renew(table: str) -> bool:
         if not _is_empty(cursor, name):
             return True
         if _can_clear(cursor):
-            cursor.execute(CLEARED, [table])
+            cursor.execute(CLEARED, {"table": name})
             return True
     return _clear_by_altering(table, name)
 
