@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connection, connections
@@ -40,7 +41,12 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_configure() -> None:
-    """Spare test clients the search for static files; let only the tests of limits meet them."""
+    """Spare test clients the search for static files, and all tests limits that they are not about."""
+    # How long a generated case takes says how busy the machine is, nothing of the code.
+    hypothesis.settings.register_profile(
+        "mirix", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("mirix")
     settings.WHITENOISE_AUTOREFRESH = True
     settings.AXES_ENABLED = False
     settings.MIRIX_LLM_MODEL = settings.MIRIX_EMBEDDING_MODEL = (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from skills.content import Content, entry_type_of
@@ -296,12 +296,7 @@ def generated(rows: st.SearchStrategy[Any], cases: int) -> list[Any]:
     """Return so many generated cases, to be walked through the chain all at once: a walk takes seconds."""
     found = []
 
-    @settings(
-        max_examples=cases,
-        deadline=None,
-        phases=[Phase.explicit, Phase.reuse, Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow],
-    )
+    @settings(max_examples=cases, phases=[Phase.explicit, Phase.reuse, Phase.generate])
     @given(rows)
     def collect(case: Any) -> None:
         found.append(case)

@@ -13,13 +13,14 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
 values = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=20,
 )
 
 
 @given(
     role=st.sampled_from(["user", "assistant"]),
     text=st.text(),
-    calls=st.lists(st.tuples(st.text(), st.text(), values).map(list), max_size=3),
+    calls=st.lists(st.tuples(st.text(max_size=10), st.text(max_size=10), values).map(list), max_size=3),
     answers=st.text(max_size=5),
 )
 def test_a_turn_hashes_as_the_object_of_what_it_has(role: str, text: str, calls: list[Any], answers: str):

@@ -344,7 +344,7 @@ some_turns = st.lists(
 ).map(lambda found: [replace(turn, seq=seq) for seq, turn in enumerate(found, start=1)])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(transcript=some_turns, first_seq=st.integers(0, 12))
 def test_any_transcript_gives_the_same_lessons_each_grounded_in_its_turn(transcript, first_seq):
     reply = OfflineDistiller().distil(transcript, first_seq=first_seq)

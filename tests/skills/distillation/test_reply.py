@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skills.distillation.reply import (
@@ -239,7 +239,7 @@ JSON = st.recursive(
 NAMES = ["experience_type", "title", "content", "topic", "importance", "credibility", "evidence", "turn"]
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50)
 @given(st.lists(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=8), max_size=3))
 def test_whatever_comes_every_item_is_either_read_or_dropped(items):
     read, dropped = read_items(items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skills.content import Content
@@ -315,7 +315,6 @@ def test_a_character_that_is_written_in_another_form_is_known_again():
     assert again.action == "confirm"
 
 
-@settings(deadline=None)
 @given(st.lists(rows, max_size=6, unique_by=lambda row: row.id))
 def test_any_experiences_give_valid_skills_and_the_same_again_changes_nothing(experiences):
     for cluster in clusters(experiences):
@@ -329,7 +328,6 @@ def test_any_experiences_give_valid_skills_and_the_same_again_changes_nothing(ex
             assert set(again[0].experience_ids) == set(operation.experience_ids)
 
 
-@settings(deadline=None)
 @given(st.lists(rows, min_size=2, max_size=6, unique_by=lambda row: row.id), text)
 def test_edits_of_any_text_pass_the_gates_in_their_order(experiences, prose):
     own = Content(name="pay-order", description="Pays with `pay_order`.", instructions=prose or "Pay.")
