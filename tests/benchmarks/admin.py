@@ -12,7 +12,8 @@ import argparse
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median, quantiles
 from typing import Any
@@ -75,14 +76,13 @@ class Measured:
 
 def measure(tell: Tell, options: argparse.Namespace) -> Report:
     """Store everything and open every page; in a trial, at a small part of the sizes, each but once."""
-    logging.getLogger("django.request").setLevel(logging.ERROR)  # who may not open a page is no news
     size = size_of(options.scale)
     began = time.monotonic()
     stock(tell, size)
     tell(f"admin: stored in {time.monotonic() - began:.0f} s")
     is_trial = options.scale < TRIAL_BELOW
     found: dict[tuple[str, str], Measured] = defaultdict(Measured)
-    with override_settings(ALLOWED_HOSTS=["testserver"], AXES_ENABLED=False):
+    with override_settings(ALLOWED_HOSTS=["testserver"], AXES_ENABLED=False), _without_refusals():
         plain = _bare()
         for visitor, (user, ways) in visitors().items():
             browser = Client()
@@ -95,6 +95,18 @@ def measure(tell: Tell, options: argparse.Namespace) -> Report:
             if is_trial:
                 break
     return Report(figures=_figures(size, plain, found), lines=_lines(size, plain, found))
+
+
+@contextmanager
+def _without_refusals() -> Iterator[None]:
+    """Log no page that a visitor may not open: that is no news."""
+    logger = logging.getLogger("django.request")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def visitors() -> dict[str, tuple[User, Ways]]:
