@@ -253,3 +253,50 @@ def test_eight_reviewers_and_an_evolution_run_on_one_skill_lose_nothing(owner):
     for experience in SkillExperience.objects.all():
         stands = experience.revisions.exclude(state="superseded").exists()
         assert experience.status == ("consumed" if stands else "pending")
+
+
+TWICE = """
+import sys
+from skills.models import Skill, SkillRevision
+from skills.review import history
+
+first = SkillRevision.objects.get(pk={first!r})
+for act in {acts!r}:
+    skill = Skill.objects.select_related("organization", "current_revision").get(pk={pk!r})
+    print("ready", flush=True)
+    sys.stdin.readline()
+    more = {{"to": first}} if act == "rollback" else {{}}
+    print(getattr(history, act)(skill=skill, reason="Twice.", **more).pk, flush=True)
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.processes
+def test_what_two_do_to_a_skill_at_once_is_done_once(owner):
+    skill = published(owner)
+    first = skill.current_revision
+    assert first is not None
+    first.experiences.add(lesson(owner))
+    edit_skill(
+        skill=skill, base=first, author=None, may_decide=True,
+        content=replace(PAY, instructions="1. Something else.\n"),
+    )  # fmt: skip
+    acts = ["rollback", "quarantine", "release", "archive", "restore"]
+    script = TWICE.format(pk=skill.pk, first=first.pk, acts=acts)
+
+    with Process(script) as one, Process(script) as other:
+        for number, act in enumerate(acts, start=2):
+            assert (one.line(), other.line()) == ("ready", "ready")
+            for process in (one, other):
+                process.go()
+            made = {one.line(), other.line()}
+            revision = SkillRevision.objects.get(pk=made.pop())
+            assert made == set()
+            assert (revision.action, revision.version) == (act, f"0.1.{number}")
+            assert ReviewDecision.objects.filter(revision=revision).count() == 1
+        assert (one.end()[0], other.end()[0]) == (0, 0)
+    assert (now(skill).version, now(skill).status, now(skill).instructions) == (
+        "0.1.6",
+        "active",
+        PAY.instructions,
+    )
