@@ -8,3 +8,4 @@ function follow() {
 
 follow();
 window.addEventListener("hashchange", follow);
+link.addEventListener("click", follow); // the event of a new place may come after the click
