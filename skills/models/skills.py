@@ -250,11 +250,13 @@ class SkillRevision(Owned, SkillContent):
             models.Index(
                 fields=["organization", "-priority", "-session_count", "created_at", "id"],
                 condition=Q(state="proposed"),
+                include=["action", "author_kind", "entry_type"],
                 name="revision_queue",
             ),
             models.Index(
                 fields=["-priority", "-session_count", "created_at", "id", "organization"],
                 condition=Q(state="proposed"),
+                include=["action", "author_kind", "entry_type"],
                 name="revision_queue_of_all",
             ),
             models.Index(
